@@ -1,0 +1,1 @@
+//! Wire types, problem codes and the HTTP client of Palisade.

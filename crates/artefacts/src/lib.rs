@@ -1,0 +1,1 @@
+//! Immutable blobs named by their digest.

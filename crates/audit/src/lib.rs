@@ -1,0 +1,1 @@
+//! Reads a history of grants and effects and tells what went wrong.

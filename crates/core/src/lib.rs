@@ -1,0 +1,23 @@
+//! The rules of Palisade, pure: no IO, no clock, no randomness.
+//!
+//! Everything that decides is here, as functions of (record, event, now) to a new record and its
+//! history, or a refusal. Stores load a record, call the rule, and write what it answers; the
+//! simulator and the worker share the same [`keeper`]. *A lock failure costs money, never
+//! correctness*: nothing in this crate trusts that a lease was kept.
+//!
+//! Must not know: IO, tokio, clocks, randomness, SQL, HTTP. Time and randomness are arguments.
+
+pub mod digest;
+pub mod ids;
+pub mod invalid;
+pub mod limits;
+pub mod names;
+pub mod number;
+pub mod time;
+
+pub use digest::Digest;
+pub use ids::{JobId, LeaseId, RequestId, SessionId};
+pub use invalid::Invalid;
+pub use names::{InputName, OutputName, ParameterName, RecipeName, Tenant, WorkerName};
+pub use number::Number;
+pub use time::Timestamp;

@@ -1,0 +1,1 @@
+//! Attacks Palisade: simulator, model checker, drill.

@@ -1,0 +1,1 @@
+//! Where Palisade's records live: SQLite, and an in-memory reference.

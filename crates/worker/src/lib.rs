@@ -1,0 +1,1 @@
+//! Claims jobs, runs their renders under a lease, and commits what came of them.
