@@ -7,17 +7,28 @@
 //!
 //! Must not know: IO, tokio, clocks, randomness, SQL, HTTP. Time and randomness are arguments.
 
+pub mod blob;
+pub mod clock;
 pub mod digest;
+pub mod history;
 pub mod ids;
 pub mod invalid;
+pub mod job;
+pub mod lease;
 pub mod limits;
+pub mod manifest;
 pub mod names;
 pub mod number;
+pub mod refusal;
+pub mod retry;
+pub mod spec;
 pub mod time;
+pub mod transition;
 
 pub use digest::Digest;
 pub use ids::{JobId, LeaseId, RequestId, SessionId};
 pub use invalid::Invalid;
 pub use names::{InputName, OutputName, ParameterName, RecipeName, Tenant, WorkerName};
 pub use number::Number;
+pub use refusal::Refusal;
 pub use time::Timestamp;
