@@ -1,1 +1,20 @@
 //! Where Palisade's records live: SQLite, and an in-memory reference.
+//!
+//! The rules are `core`'s; the operations over them are written once, in [`ops`], against
+//! [`tables::Tables`]; an engine keeps the records and decides what a transaction is.
+//!
+//! Must not know: HTTP, processes.
+
+pub mod command;
+pub mod events;
+pub mod failure;
+pub mod fault;
+pub mod lease_book;
+pub mod memory;
+pub mod ops;
+pub mod query;
+pub mod store;
+pub mod tables;
+
+pub use failure::Failure;
+pub use store::{Store, StoreExt};

@@ -1,0 +1,336 @@
+//! What a store can be asked to do, and what it answers.
+//!
+//! A command carries everything that its rule needs from outside, randomness included, so that
+//! the same commands on the same records always come to the same.
+
+use palisade_core::{
+    Digest, JobId, LeaseId, Number, RecipeName, RequestId, SessionId, Timestamp, WorkerName,
+    history::Joined,
+    job::{Failure as FailureReport, Job, JobState, Requeued},
+    lease::Pair,
+    manifest::Manifest,
+    transition::{Beat, Completed, Which, Wish},
+};
+use serde::{Deserialize, Serialize};
+
+/// One request to a store.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// A wish for a rendering.
+    Submit(Submit),
+    /// A worker asks for jobs.
+    Claim(Claim),
+    /// A worker renews its leases.
+    Heartbeat(Heartbeat),
+    /// A worker commits an attempt.
+    Complete(Complete),
+    /// A worker reports a failed attempt.
+    Fail(Fail),
+    /// A worker hands an attempt back.
+    Release(Release),
+    /// Somebody withdraws a submission.
+    Cancel(Cancel),
+    /// Somebody wants another try.
+    Retry(Retry),
+    /// Somebody wants to bring a blob.
+    BeginBlob(BeginBlob),
+    /// A blob's bytes are durable at their place.
+    FinishBlob(FinishBlob),
+    /// A worker's session ended and did not come back.
+    Suspect(Suspect),
+    /// Time passes: record the clock, give up what was lost too often.
+    Tick,
+}
+
+/// What a command came to. Each variant answers the command of the same name.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "each variant is documented at its command")]
+pub enum Answer {
+    Submit(Submitted),
+    Claim(Claimed),
+    Heartbeat(Beats),
+    Complete(Completed),
+    Fail(Requeued),
+    Release(Requeued),
+    Cancel(CancelAnswer),
+    Retry(RetryAnswer),
+    BeginBlob(BlobPlace),
+    FinishBlob(BlobPlace),
+    Suspect(Suspected),
+    Tick(Ticked),
+}
+
+/// A typed command: ties it to its answer.
+pub trait Verb: Into<Command> + Send {
+    /// What it is answered.
+    type Answer: Send;
+    /// Takes the answer out of the common type. None: the store broke its contract.
+    fn answer(answer: Answer) -> Option<Self::Answer>;
+}
+
+macro_rules! verbs {
+    ($($verb:ident => $answer:ty),* $(,)?) => {$(
+        impl From<$verb> for Command {
+            fn from(verb: $verb) -> Self {
+                Self::$verb(verb)
+            }
+        }
+
+        impl Verb for $verb {
+            type Answer = $answer;
+
+            fn answer(answer: Answer) -> Option<$answer> {
+                match answer {
+                    Answer::$verb(answer) => Some(answer),
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+verbs! {
+    Submit => Submitted,
+    Claim => Claimed,
+    Heartbeat => Beats,
+    Complete => Completed,
+    Fail => Requeued,
+    Release => Requeued,
+    Cancel => CancelAnswer,
+    Retry => RetryAnswer,
+    BeginBlob => BlobPlace,
+    FinishBlob => BlobPlace,
+    Suspect => Suspected,
+}
+
+/// A wish, and the id under which it gets the same answer when asked again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Submit {
+    /// What is wanted.
+    pub wish: Wish,
+    /// Within the tenant. Asked again with it, the first answer is given again.
+    pub request_id: Option<RequestId>,
+}
+
+/// Where a submission went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Submitted {
+    /// The job.
+    pub job: JobId,
+    /// The submission's own number.
+    pub submission: Number,
+    /// How it came to the job.
+    pub how: Joined,
+}
+
+/// A recipe that a worker can run, in exactly one definition.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Capability {
+    /// The recipe.
+    pub recipe: RecipeName,
+    /// Its definition's digest.
+    pub definition: Digest,
+}
+
+/// A worker asks for jobs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The worker as its operator calls it.
+    pub worker: WorkerName,
+    /// Its session.
+    pub session: SessionId,
+    /// Asked again with it, grants still open are renewed and returned, others are returned as
+    /// lost, and nothing new is granted.
+    pub request_id: RequestId,
+    /// The last heartbeat's `seq` that was sent before this claim.
+    pub seq: u64,
+    /// The leases' length, in ms.
+    pub ttl_ms: u64,
+    /// What it can run.
+    pub capabilities: Vec<Capability>,
+    /// One for each job that it would take, random and never used before.
+    pub lease_ids: Vec<LeaseId>,
+}
+
+/// What a claim came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claimed {
+    /// Jobs granted, each with its pair.
+    pub grants: Vec<Grant>,
+    /// For a claim asked again: what it had been granted and has lost since.
+    pub lost: Vec<(JobId, Pair)>,
+    /// When nothing was granted: the instant at which something may become claimable without
+    /// anybody's doing (a backoff or a lease ends). None: nothing is in sight.
+    pub next_at: Option<Timestamp>,
+}
+
+/// A job granted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grant {
+    /// The job, with its new attempt.
+    pub job: Job,
+    /// The attempt's pair.
+    pub pair: Pair,
+    /// The lease's length, in ms.
+    pub ttl_ms: u64,
+}
+
+/// A worker renews all leases of its session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// The session.
+    pub session: SessionId,
+    /// Rises with each heartbeat of the session.
+    pub seq: u64,
+    /// Every lease that the session has.
+    pub leases: Vec<(JobId, Pair)>,
+    /// Its claims that are still unanswered.
+    pub pending: Vec<RequestId>,
+    /// Pauses that the worker measured since its last heartbeat: the attempt, and ms.
+    pub pauses: Vec<(JobId, Pair, u64)>,
+}
+
+/// What became of each lease, in the order of the heartbeat. None: a pair never granted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Beats {
+    /// One answer a lease.
+    pub leases: Vec<Option<Beat>>,
+    /// Grants of the session that its worker does not know of and that were released.
+    pub released: Vec<(JobId, Number)>,
+}
+
+/// A worker commits an attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Complete {
+    /// The job.
+    pub job: JobId,
+    /// The attempt.
+    pub pair: Pair,
+    /// What was made.
+    pub manifest: Manifest,
+}
+
+/// A worker reports a failed attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fail {
+    /// The job.
+    pub job: JobId,
+    /// The attempt.
+    pub pair: Pair,
+    /// What went wrong.
+    pub failure: FailureReport,
+    /// Random: the backoff's jitter.
+    pub chance: u64,
+}
+
+/// A worker hands an attempt back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Release {
+    /// The job.
+    pub job: JobId,
+    /// The attempt.
+    pub pair: Pair,
+}
+
+/// Somebody withdraws submissions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cancel {
+    /// The job.
+    pub job: JobId,
+    /// Which.
+    pub which: Which,
+    /// Asked again with it, nothing is done a second time.
+    pub request_id: Option<RequestId>,
+}
+
+/// What a cancel came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CancelAnswer {
+    /// How many submissions it withdrew.
+    pub withdrawn: usize,
+    /// The job's state afterwards.
+    pub state: JobState,
+}
+
+/// Somebody wants another try of a job that is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retry {
+    /// The job.
+    pub job: JobId,
+    /// The submission to revive.
+    pub submission: Option<Number>,
+    /// Asked again with it, nothing is done a second time.
+    pub request_id: Option<RequestId>,
+}
+
+/// What a retry came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryAnswer {
+    /// The job's state afterwards.
+    pub state: JobState,
+}
+
+/// What keeps a blob from being collected before a commit names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pin {
+    /// Until this attempt is closed. Refused when it is not open.
+    Attempt(JobId, Pair),
+    /// Until this instant: for inputs, before their job is submitted.
+    Until(Timestamp),
+}
+
+/// Somebody wants to bring a blob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BeginBlob {
+    /// Its name.
+    pub digest: Digest,
+    /// What keeps it meanwhile, also when it is there already.
+    pub pin: Pin,
+}
+
+/// A blob's bytes are durable at their place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FinishBlob {
+    /// Its name.
+    pub digest: Digest,
+    /// The generation they were written to.
+    pub generation: Number,
+    /// Their length.
+    pub size_bytes: u64,
+}
+
+/// A blob's place, and whether the bytes are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlobPlace {
+    /// Its name.
+    pub digest: Digest,
+    /// The generation.
+    pub generation: Number,
+    /// Whether the bytes are there. If not: write them to `digest/generation`, then finish.
+    pub present: bool,
+    /// Their length. Known once present.
+    pub size_bytes: Option<u64>,
+}
+
+/// A worker's session ended and did not come back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suspect {
+    /// The session.
+    pub session: SessionId,
+    /// When its end was noticed: leases renewed since are left alone.
+    pub seen_at: Timestamp,
+}
+
+/// What a suspicion came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suspected {
+    /// Leases whose deadline was brought forward.
+    pub leases: Vec<(JobId, Number)>,
+}
+
+/// What a tick came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ticked {
+    /// Jobs that were given up.
+    pub given_up: Vec<JobId>,
+}

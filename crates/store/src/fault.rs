@@ -1,0 +1,20 @@
+//! What can go wrong beneath the rules.
+
+/// The engine under a store failed. Never shown to clients as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// No room: the transaction was rolled back as a whole, perhaps with its neighbours.
+    #[error("the disk is full")]
+    Full(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Reading or writing failed.
+    #[error("the database failed")]
+    Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A record does not read as what was written.
+    #[error("the record {record} is corrupt: {what}")]
+    Corrupt {
+        /// Which record.
+        record: String,
+        /// What is wrong with it.
+        what: String,
+    },
+}

@@ -1,0 +1,89 @@
+//! Answering queries.
+
+use palisade_core::{
+    Digest, JobId, Number,
+    blob::Blob,
+    history::Event,
+    job::{Job, JobState},
+};
+
+use crate::{
+    lease_book::Held,
+    query::{JobFilter, LeaseView, Query, View},
+};
+
+use super::MemoryEngine;
+
+impl MemoryEngine {
+    /// Answers a query.
+    pub fn query(&self, query: &Query) -> View {
+        match query {
+            Query::Job(id) => View::Job(self.read_job(*id).map(Box::new)),
+            Query::Jobs(filter) => View::Jobs(self.read_jobs(filter)),
+            Query::History(id) => View::History(self.read_journal(0, usize::MAX, |e| e.job == *id)),
+            Query::Events { after, limit } => {
+                View::Events(self.read_journal(*after, *limit, |_| true))
+            }
+            Query::Blob(digest) => View::Blob(self.newest_blob(*digest)),
+            Query::Leases => View::Leases(self.book.all().map(lease_view).collect()),
+            Query::Counts => {
+                View::Counts(JobState::ALL.map(|state| (state, self.count(state))).into())
+            }
+        }
+    }
+
+    pub(super) fn newest_blob(&self, digest: Digest) -> Option<Blob> {
+        let generations = (digest, Number::ZERO)..=(digest, Number::MAX);
+        self.blobs.range(generations).next_back().map(|(_, blob)| *blob)
+    }
+
+    fn read_job(&self, id: JobId) -> Option<Job> {
+        let mut job = self.jobs.get(&id)?.clone();
+        self.book.overlay(&mut job);
+        Some(job)
+    }
+
+    fn read_jobs(&self, filter: &JobFilter) -> Vec<Job> {
+        let shown = self.jobs.values().rev().filter(|job| {
+            filter.state.is_none_or(|state| job.state == state)
+                && filter.recipe.as_ref().is_none_or(|recipe| job.spec.recipe == *recipe)
+                && filter.before.is_none_or(|before| job.id < before)
+        });
+        let mut jobs: Vec<_> = shown.take(filter.limit).cloned().collect();
+        for job in &mut jobs {
+            self.book.overlay(job);
+        }
+        jobs
+    }
+
+    fn read_journal(
+        &self,
+        after: u64,
+        limit: usize,
+        shown: impl Fn(&Event) -> bool,
+    ) -> Vec<(u64, Event)> {
+        // The first entry's position is 1, so that "after 0" is everything.
+        (1..)
+            .zip(&self.journal)
+            .filter(|(position, event)| *position > after && shown(event))
+            .take(limit)
+            .map(|(position, event)| (position, event.clone()))
+            .collect()
+    }
+
+    fn count(&self, state: JobState) -> u64 {
+        self.jobs.values().filter(|job| job.state == state).count() as u64
+    }
+}
+
+/// What a listing shows of a held lease.
+pub(crate) fn lease_view(held: &Held) -> LeaseView {
+    LeaseView {
+        token: held.token,
+        job: held.job,
+        worker: held.worker.clone(),
+        session: held.session.clone(),
+        granted_at: held.granted_at,
+        lease: held.lease,
+    }
+}

@@ -1,0 +1,157 @@
+//! The records as the operations see them.
+
+use palisade_core::{
+    Digest, JobId, Number, RequestId, SessionId, Tenant, Timestamp,
+    blob::Blob,
+    history::Event,
+    job::{Job, JobState},
+    spec::JobKey,
+};
+
+use crate::{
+    command::Capability,
+    fault::Fault,
+    tables::{HeldLeases, Keeper, Recorded, Scope, Tables},
+};
+
+use super::MemoryEngine;
+
+impl MemoryEngine {
+    fn newest(
+        &self,
+        tenant: &Tenant,
+        key: JobKey,
+        fits: impl Fn(JobState) -> bool,
+    ) -> Option<JobId> {
+        self.jobs
+            .values()
+            .rev()
+            .find(|job| job.key == key && job.tenant == *tenant && fits(job.state))
+            .map(|job| job.id)
+    }
+
+    fn queued<'a>(&'a self, fits: &'a [Capability]) -> impl Iterator<Item = &'a Job> {
+        self.jobs.values().filter(move |job| {
+            job.state == JobState::Queued
+                && fits.iter().any(|capability| {
+                    capability.recipe == job.spec.recipe
+                        && capability.definition == job.spec.definition
+                })
+        })
+    }
+}
+
+impl Tables for MemoryEngine {
+    fn draw(&mut self) -> Result<Number, Fault> {
+        self.counter.0 = self.counter.0.next();
+        Ok(self.counter.0)
+    }
+
+    fn job(&mut self, id: JobId) -> Result<Option<Job>, Fault> {
+        let mut job = self.jobs.get(&id).cloned();
+        if let Some(job) = &mut job {
+            self.book.overlay(job);
+        }
+        Ok(job)
+    }
+
+    fn put_job(&mut self, _before: Option<&Job>, job: &Job) -> Result<(), Fault> {
+        self.book.follow(job);
+        self.jobs.insert(job.id, job.clone());
+        Ok(())
+    }
+
+    fn live_job(&mut self, tenant: &Tenant, key: JobKey) -> Result<Option<JobId>, Fault> {
+        Ok(self.newest(tenant, key, JobState::is_live))
+    }
+
+    fn complete_job(&mut self, tenant: &Tenant, key: JobKey) -> Result<Option<JobId>, Fault> {
+        Ok(self.newest(tenant, key, |state| state == JobState::Complete))
+    }
+
+    fn newest_job(&mut self, tenant: &Tenant, key: JobKey) -> Result<Option<JobId>, Fault> {
+        Ok(self.newest(tenant, key, |_| true))
+    }
+
+    fn due(
+        &mut self,
+        fits: &[Capability],
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<JobId>, Fault> {
+        let mut due: Vec<_> = self.queued(fits).filter(|job| job.run_at <= now).collect();
+        due.sort_by_key(|job| (std::cmp::Reverse(job.priority), job.run_at, job.id));
+        Ok(due.into_iter().map(|job| job.id).take(limit).collect())
+    }
+
+    fn next_due(
+        &mut self,
+        fits: &[Capability],
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, Fault> {
+        Ok(self.queued(fits).map(|job| job.run_at).filter(|at| *at > now).min())
+    }
+
+    fn granted(
+        &mut self,
+        session: &SessionId,
+        claim: &RequestId,
+    ) -> Result<Vec<(JobId, Number)>, Fault> {
+        let attempts = self.jobs.values().flat_map(|job| {
+            let of_claim = job.attempts.iter();
+            of_claim
+                .filter(|attempt| attempt.session == *session && attempt.claim == *claim)
+                .map(|attempt| (job.id, attempt.token))
+        });
+        let mut granted: Vec<_> = attempts.collect();
+        granted.sort_by_key(|(_, token)| *token);
+        Ok(granted)
+    }
+
+    fn held(&mut self) -> &mut dyn HeldLeases {
+        &mut self.book
+    }
+
+    fn recorded(&mut self, scope: &Scope, id: &RequestId) -> Result<Option<Recorded>, Fault> {
+        Ok(self.requests.get(&(scope.clone(), id.clone())).cloned())
+    }
+
+    fn record(&mut self, scope: &Scope, id: &RequestId, answer: &Recorded) -> Result<(), Fault> {
+        self.requests.insert((scope.clone(), id.clone()), answer.clone());
+        Ok(())
+    }
+
+    fn blob(&mut self, digest: Digest) -> Result<Option<Blob>, Fault> {
+        Ok(self.newest_blob(digest))
+    }
+
+    fn put_blob(&mut self, blob: &Blob) -> Result<(), Fault> {
+        self.blobs.insert((blob.digest, blob.generation), *blob);
+        Ok(())
+    }
+
+    fn keep_blob(
+        &mut self,
+        digest: Digest,
+        generation: Number,
+        keeper: &Keeper,
+    ) -> Result<(), Fault> {
+        self.keepers.insert((keeper.clone(), digest, generation));
+        Ok(())
+    }
+
+    fn drop_keeper(&mut self, keeper: &Keeper) -> Result<(), Fault> {
+        self.keepers.retain(|(kept_by, _, _)| kept_by != keeper);
+        Ok(())
+    }
+
+    fn append(&mut self, events: &[Event]) -> Result<(), Fault> {
+        self.journal.extend_from_slice(events);
+        Ok(())
+    }
+
+    fn record_clock(&mut self, now: Timestamp) -> Result<(), Fault> {
+        self.clock = now;
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! The operations: each loads records, calls the rule of `core`, and writes what it answers.
+//!
+//! They are written once, over [`Tables`], for every engine. They know no SQL and no clock, and
+//! are synchronous: an engine that has to fetch first does so before it calls them.
+
+mod blobs;
+mod claim;
+mod heartbeat;
+mod housekeeping;
+mod ledger;
+mod submit;
+mod verbs;
+mod wishes;
+
+use palisade_core::{Refusal, job::Job, lease::Moment, transition::Applied};
+
+use crate::{
+    command::{Answer, Command},
+    fault::Fault,
+    tables::{Keeper, Tables},
+};
+
+/// A rule's answer, within what the engine may fail at.
+pub type Outcome<A> = Result<Result<A, Refusal>, Fault>;
+
+/// Runs one command. Upon a refusal nothing is changed but the journal; upon a fault the caller
+/// rolls back.
+pub fn apply(tables: &mut dyn Tables, command: Command, now: Moment) -> Outcome<Answer> {
+    Ok(match command {
+        Command::Submit(submit) => submit::submit(tables, submit, now)?.map(Answer::Submit),
+        Command::Claim(claim) => claim::claim(tables, &claim, now)?.map(Answer::Claim),
+        Command::Heartbeat(beat) => {
+            heartbeat::heartbeat(tables, &beat, now)?.map(Answer::Heartbeat)
+        }
+        Command::Complete(complete) => {
+            verbs::complete(tables, complete, now)?.map(Answer::Complete)
+        }
+        Command::Fail(fail) => verbs::fail(tables, fail, now)?.map(Answer::Fail),
+        Command::Release(release) => verbs::release(tables, &release, now)?.map(Answer::Release),
+        Command::Cancel(cancel) => wishes::cancel(tables, cancel, now)?.map(Answer::Cancel),
+        Command::Retry(retry) => wishes::retry(tables, retry, now)?.map(Answer::Retry),
+        Command::BeginBlob(begin) => blobs::begin(tables, begin, now)?.map(Answer::BeginBlob),
+        Command::FinishBlob(finish) => blobs::finish(tables, finish)?.map(Answer::FinishBlob),
+        Command::Suspect(suspect) => {
+            housekeeping::suspect(tables, &suspect, now)?.map(Answer::Suspect)
+        }
+        Command::Tick => housekeeping::tick(tables, now)?.map(Answer::Tick),
+    })
+}
+
+/// Writes what a rule answered: the record if it changed, the journal, and the pins of attempts
+/// that were closed.
+fn write<A>(
+    tables: &mut dyn Tables,
+    before: Option<&Job>,
+    applied: Applied<A>,
+) -> Result<(Job, A), Fault> {
+    let Applied { job, answer, history } = applied;
+    if history.is_empty() {
+        return Ok((job, answer));
+    }
+    tables.put_job(before, &job)?;
+    for attempt in job.attempts.iter().filter(|attempt| attempt.closed.is_some()) {
+        let was_open = before
+            .and_then(|before| before.attempt(attempt.token))
+            .is_some_and(|attempt| attempt.closed.is_none());
+        if was_open {
+            tables.drop_keeper(&Keeper::Attempt(attempt.token))?;
+        }
+    }
+    tables.append(&history)?;
+    Ok((job, answer))
+}

@@ -1,0 +1,124 @@
+//! Submitting.
+
+use palisade_core::{
+    Digest, Invalid, JobId, Number, Refusal,
+    blob::{Blob, BlobState},
+    history::Joined,
+    job::Job,
+    lease::Moment,
+    transition::{self, Destination, Wish},
+};
+
+use crate::{
+    command::{Submit, Submitted},
+    fault::Fault,
+    tables::{Keeper, Scope, Tables},
+};
+
+use super::{Outcome, ledger::Request, write};
+
+pub(super) fn submit(tables: &mut dyn Tables, submit: Submit, now: Moment) -> Outcome<Submitted> {
+    let Submit { wish, request_id } = submit;
+    let scope = Scope::Tenant(wish.tenant.clone());
+    let request = Request::new(scope, request_id, &wish.spec.canonical());
+    match request.answered(tables)? {
+        Ok(None) => {}
+        Ok(Some(answer)) => return Ok(Ok(answer)),
+        Err(refusal) => return Ok(Err(refusal)),
+    }
+    let inputs = match present_inputs(tables, &wish)? {
+        Ok(inputs) => inputs,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let submitted = place(tables, wish, inputs, now)?;
+    request.keep(tables, &submitted)?;
+    Ok(Ok(submitted))
+}
+
+/// Every input must be there before the job is: it is kept from then on.
+fn present_inputs(tables: &mut dyn Tables, wish: &Wish) -> Outcome<Vec<Blob>> {
+    let mut blobs = Vec::new();
+    for (name, input) in &wish.spec.inputs {
+        let blob = present(tables, input.digest)?;
+        let Some(blob) = blob else {
+            let field = format!("inputs.{name}.digest");
+            return Ok(Err(Refusal::MissingBlob { field, digests: vec![input.digest] }));
+        };
+        if blob.size_bytes != Some(input.size_bytes) {
+            let there = blob.size_bytes.unwrap_or_default();
+            let allowed = format!("must be the blob's length, {there}");
+            let field = format!("inputs.{name}.size_bytes");
+            let invalid = Invalid::new(field, &input.size_bytes.to_string(), allowed);
+            return Ok(Err(Refusal::Invalid(invalid)));
+        }
+        blobs.push(blob);
+    }
+    Ok(Ok(blobs))
+}
+
+fn present(tables: &mut dyn Tables, digest: Digest) -> Result<Option<Blob>, Fault> {
+    Ok(tables.blob(digest)?.filter(|blob| blob.state == BlobState::Present))
+}
+
+fn place(
+    tables: &mut dyn Tables,
+    wish: Wish,
+    inputs: Vec<Blob>,
+    now: Moment,
+) -> Result<Submitted, Fault> {
+    let key = wish.spec.key();
+    let live = tables.live_job(&wish.tenant, key)?;
+    let complete = match tables.complete_job(&wish.tenant, key)? {
+        Some(id) if !wish.fresh && live.is_none() => Some(load(tables, id)?),
+        Some(_) | None => None,
+    };
+    let whole = match &complete {
+        Some(job) => is_whole(tables, job)?,
+        None => false,
+    };
+    let submission = tables.draw()?;
+    match transition::decide(live.is_some(), whole, wish.fresh) {
+        Destination::Join => {
+            let job = load(tables, live.expect("decided by it"))?;
+            join(tables, job, submission, now)
+        }
+        Destination::Cache => join(tables, complete.expect("decided by it"), submission, now),
+        Destination::New => {
+            let (job, ()) = write(tables, None, transition::create(submission, wish, now.at))?;
+            for blob in inputs {
+                tables.keep_blob(blob.digest, blob.generation, &Keeper::Input(job.id))?;
+            }
+            Ok(Submitted { job: job.id, submission, how: Joined::New })
+        }
+    }
+}
+
+fn load(tables: &mut dyn Tables, id: JobId) -> Result<Job, Fault> {
+    let missing = || Fault::Corrupt {
+        record: id.to_string(),
+        what: "an index names it, but it is not there".to_owned(),
+    };
+    tables.job(id)?.ok_or_else(missing)
+}
+
+fn join(
+    tables: &mut dyn Tables,
+    job: Job,
+    submission: Number,
+    now: Moment,
+) -> Result<Submitted, Fault> {
+    let before = job.clone();
+    let (job, how) = write(tables, Some(&before), transition::join(job, submission, now.at))?;
+    Ok(Submitted { job: job.id, submission, how })
+}
+
+/// Whether every blob of a complete job is still there.
+fn is_whole(tables: &mut dyn Tables, job: &Job) -> Result<bool, Fault> {
+    let outputs = job.completion.iter().flat_map(|completion| &completion.manifest.outputs);
+    for output in outputs {
+        if present(tables, output.digest)?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,76 @@
+//! What can be read of a store.
+
+use palisade_core::{
+    Digest, JobId, Number, RecipeName, SessionId, Timestamp, WorkerName,
+    blob::Blob,
+    history::Event,
+    job::{Job, JobState},
+    lease::Lease,
+};
+
+/// One question. Answers see everything whose commit was answered before the question was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Query {
+    /// One job.
+    Job(JobId),
+    /// Jobs, newest first.
+    Jobs(JobFilter),
+    /// The journal's entries of one job, oldest first.
+    History(JobId),
+    /// The journal from a position on, oldest first.
+    Events {
+        /// Entries after this position.
+        after: u64,
+        /// At most so many.
+        limit: usize,
+    },
+    /// A digest's newest generation.
+    Blob(Digest),
+    /// All leases that are held.
+    Leases,
+    /// How many jobs stand in each state.
+    Counts,
+}
+
+/// Which jobs a listing shows.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct JobFilter {
+    /// Only in this state.
+    pub state: Option<JobState>,
+    /// Only of this recipe.
+    pub recipe: Option<RecipeName>,
+    /// Only older than this one: the cursor.
+    pub before: Option<JobId>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// The answer to a [`Query`]. Each variant answers the query of the same name.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "each variant is documented at its query")]
+pub enum View {
+    Job(Option<Box<Job>>),
+    Jobs(Vec<Job>),
+    History(Vec<(u64, Event)>),
+    Events(Vec<(u64, Event)>),
+    Blob(Option<Blob>),
+    Leases(Vec<LeaseView>),
+    Counts(Vec<(JobState, u64)>),
+}
+
+/// A lease that is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseView {
+    /// Its token.
+    pub token: Number,
+    /// The job.
+    pub job: JobId,
+    /// Who holds it.
+    pub worker: WorkerName,
+    /// Under which session.
+    pub session: SessionId,
+    /// When it was granted.
+    pub granted_at: Timestamp,
+    /// Its time.
+    pub lease: Lease,
+}
