@@ -14,6 +14,7 @@ pub mod history;
 pub mod ids;
 pub mod invalid;
 pub mod job;
+pub mod keeper;
 pub mod lease;
 pub mod limits;
 pub mod manifest;
