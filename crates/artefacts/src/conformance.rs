@@ -1,0 +1,1 @@
+//! Suites that every backend must pass.
