@@ -20,6 +20,7 @@ pub mod limits;
 pub mod manifest;
 pub mod names;
 pub mod number;
+pub mod recipe;
 pub mod refusal;
 pub mod retry;
 pub mod spec;
