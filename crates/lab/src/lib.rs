@@ -1,1 +1,5 @@
 //! Attacks Palisade: simulator, model checker, drill.
+//!
+//! Nothing depends on it but the binary and tests.
+
+pub mod drill;
