@@ -1,1 +1,5 @@
 //! Claims jobs, runs their renders under a lease, and commits what came of them.
+
+pub mod clock;
+pub mod process;
+pub mod render;
