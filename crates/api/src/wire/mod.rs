@@ -12,10 +12,10 @@ pub use jobs::{
 };
 pub use views::{
     AttemptView, BlobView, CompletionView, DeadLetterView, EventView, HistoryView, InputView,
-    JobList, JobView, LeaseHeldView, SubmissionView, WorkerList, WorkerView,
+    JobList, JobView, LeaseHeldView, ProgressView, SubmissionView, WorkerList, WorkerView,
 };
 pub use workers::{
     CapabilityWire, ClaimRequest, ClaimResponse, GrantWire, HeartbeatRequest, HeartbeatResponse,
-    LeaseAnswer, LeaseStatus, LeaseWire, PauseWire, PinRequest, PinResponse, ReleasedWire,
-    SessionEvent,
+    LeaseAnswer, LeaseStatus, LeaseWire, PauseWire, PinRequest, PinResponse, ProgressRequest,
+    ProgressWire, ReleasedWire, SessionEvent,
 };
