@@ -81,7 +81,7 @@ pub struct SubmissionView {
 }
 
 /// An attempt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptView {
     /// Its fencing token.
     pub token: u64,
