@@ -122,10 +122,9 @@ impl Recipe {
                 return Err(Invalid::new(format!("{field}.verify.fit"), "true", allowed));
             }
             let span = verify.duration.as_ref();
-            for template in span.into_iter().flat_map(|span| [&span.start_s, &span.at_most_s]) {
-                if let Some(template) = template {
-                    self.validate_number(&format!("{field}.verify.duration"), template)?;
-                }
+            let spans = span.into_iter().flat_map(|span| [&span.start_s, &span.at_most_s]);
+            for template in spans.flatten() {
+                self.validate_number(&format!("{field}.verify.duration"), template)?;
             }
         }
         Ok(())
