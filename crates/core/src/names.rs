@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::{Invalid, limits};
 
 /// Checks a name: 1 to `bytes_max` bytes of ASCII letters, digits, `.`, `_`, `-`, `:` and those in
-/// `also`; not beginning with `.` or `-`, no empty, `.` or `..` part between slashes.
+/// `also`; not beginning with `.` or `-`; no part between slashes that is empty, begins with `.`
+/// or is longer than a file's name can be.
 pub(crate) fn checked_name(
     field: &str,
     text: &str,
@@ -13,12 +14,21 @@ pub(crate) fn checked_name(
     also: &str,
 ) -> Result<String, Invalid> {
     let allowed = |ch: char| ch.is_ascii_alphanumeric() || "._-:".contains(ch) || also.contains(ch);
-    let parts_fine = text.split('/').all(|part| !part.is_empty() && !part.starts_with('.'));
+    let parts_fine = text.split('/').all(|part| {
+        !part.is_empty() && !part.starts_with('.') && part.len() <= limits::FILE_NAME_BYTES_MAX
+    });
     if text.len() <= bytes_max && text.chars().all(allowed) && parts_fine && !text.starts_with('-')
     {
         return Ok(text.to_owned());
     }
-    let slash = if also.contains('/') { ", parts between slashes not empty" } else { "" };
+    let slash = if also.contains('/') {
+        format!(
+            ", parts between slashes 1 to {} bytes and not beginning with '.'",
+            limits::FILE_NAME_BYTES_MAX
+        )
+    } else {
+        String::new()
+    };
     Err(Invalid::new(
         field,
         text,
