@@ -74,10 +74,8 @@ impl CompareAndSwap for BucketCells {
             }
         };
         let options = PutOptions { mode, ..PutOptions::default() };
-        let error = match self.store.put_opts(&self.path(key), bytes.into(), options).await {
-            Ok(_) => return Swap::Swapped,
-            Err(error) => error,
-        };
+        let put = self.store.put_opts(&self.path(key), bytes.into(), options).await;
+        let Err(error) = put else { return Swap::Swapped };
         let expects_one = expected.is_some();
         let failed = |error| CellError::new(self.name(), "swap", error);
         match error {

@@ -112,6 +112,16 @@ impl CompareAndSwap for DirectoryCells {
 
     async fn read(&self, key: &Key) -> Result<Option<Cell>, CellError> {
         let files = self.files(key);
+        let looked = files.clone();
+        let is_there = tokio::task::spawn_blocking(move || looked.is_there())
+            .await
+            .map_err(io::Error::other)
+            .flatten()
+            .map_err(|error| self.error("read", error))?;
+        if !is_there {
+            // Nobody was told yet that it is; and asking for a name leaves no lock file behind.
+            return Ok(None);
+        }
         let lock = self.lock(&files, Hold::Shared).await?;
         let work = move || {
             let found = files.read()?;

@@ -7,6 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use palisade_core::Digest;
 
 use super::{Cell, CellError, CompareAndSwap, Key, Swap, Version};
 
@@ -14,6 +15,7 @@ use super::{Cell, CellError, CompareAndSwap, Key, Swap, Version};
 #[derive(Debug, Clone, Default)]
 pub struct MemoryCells {
     cells: Arc<Mutex<BTreeMap<Key, (u64, Bytes)>>>,
+    hashed: bool,
 }
 
 impl MemoryCells {
@@ -21,10 +23,16 @@ impl MemoryCells {
     pub fn new() -> Self {
         Self::default()
     }
-}
 
-fn version(count: u64) -> Version {
-    Version { e_tag: Some(count.to_string()), version: None }
+    /// Versions are hashes of the bytes, as an `ETag` is in most buckets: equal bytes, equal version.
+    pub fn with_hashed_versions() -> Self {
+        Self { hashed: true, ..Self::default() }
+    }
+
+    fn version(&self, count: u64, bytes: &Bytes) -> Version {
+        let text = if self.hashed { Digest::of(bytes).to_string() } else { count.to_string() };
+        Version { e_tag: Some(text), version: None }
+    }
 }
 
 #[async_trait]
@@ -35,18 +43,21 @@ impl CompareAndSwap for MemoryCells {
 
     async fn read(&self, key: &Key) -> Result<Option<Cell>, CellError> {
         let cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(cells
-            .get(key)
-            .map(|(count, bytes)| Cell { bytes: bytes.clone(), version: version(*count) }))
+        let found = cells.get(key);
+        Ok(found.map(|(count, bytes)| Cell {
+            bytes: bytes.clone(),
+            version: self.version(*count, bytes),
+        }))
     }
 
     async fn swap(&self, key: &Key, expected: Option<&Version>, bytes: Bytes) -> Swap {
         let mut cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = cells.get(key).map(|(count, _)| *count);
-        if count.map(version).as_ref() != expected {
+        let found = cells.get(key);
+        if found.map(|(count, bytes)| self.version(*count, bytes)).as_ref() != expected {
             return Swap::Conflict;
         }
-        cells.insert(key.clone(), (count.map_or(1, |count| count + 1), bytes));
+        let count = found.map_or(1, |(count, _)| count + 1);
+        cells.insert(key.clone(), (count, bytes));
         Swap::Swapped
     }
 }

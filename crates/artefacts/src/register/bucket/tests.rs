@@ -18,7 +18,7 @@ crate::register_conformance!(ready(Bench {
 #[tokio::test]
 async fn a_probe_of_a_bucket_leaves_nothing_but_its_registers_when_swept() {
     let bucket = Arc::new(InMemory::new());
-    let store: Arc<dyn ObjectStore> = bucket.clone();
+    let store = Arc::clone(&bucket);
     let cells = BucketCells::new(store, Path::from("registers"));
     cells.swap(&key("mine"), None, "kept".into()).await;
     let stranger = Path::from(".probe/of-another-prefix");

@@ -58,6 +58,11 @@ impl Files {
         fs::File::open(&self.folder)?.sync_all()
     }
 
+    /// Whether there is a cell. The whole folder's absence is no cell's absence.
+    pub(super) fn is_there(&self) -> io::Result<bool> {
+        Ok(self.cell().try_exists()? || !fs::metadata(&self.folder)?.is_dir())
+    }
+
     /// The cell as it is; none if there is none.
     pub(super) fn read(&self) -> io::Result<Option<Cell>> {
         let file = match fs::File::open(self.cell()) {

@@ -89,6 +89,14 @@ async fn behind_a_stopped_holder_others_give_up_with_nothing_done() {
 }
 
 #[tokio::test]
+async fn asking_for_what_is_not_there_leaves_no_file_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cells = DirectoryCells::open(folder.path(), 0).await.expect("opened");
+    assert_eq!(cells.read(&key("nobody/wrote/this")).await.expect("read"), None);
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
+}
+
+#[tokio::test]
 async fn a_cell_is_had_as_soon_as_its_holder_lets_go() {
     let at = key("held");
     let (folder, _, holder) = held_up(&at).await;
