@@ -2,6 +2,10 @@
 
 pub mod blobs;
 mod blobs_races;
+pub mod cells;
+pub mod faulty;
+pub mod registers;
+mod registers_doubt;
 
 /// Makes a test of every named case of a suite, each on a fresh bench.
 #[macro_export]
@@ -43,6 +47,50 @@ macro_rules! blob_conformance {
                 fifty_writers_of_one_place_all_succeed,
                 nothing_is_seen_of_a_blob_before_it_is_placed,
                 racing_readers_see_nothing_or_the_whole,
+            ]
+        );
+    };
+}
+
+/// The tests of a [`CompareAndSwap`](crate::register::CompareAndSwap), as cells and under a
+/// register: `register_conformance!(fresh_bench())`.
+#[macro_export]
+macro_rules! register_conformance {
+    ($bench:expr) => {
+        $crate::conformance_cases!(
+            $bench,
+            $crate::conformance::cells,
+            [
+                what_was_swapped_in_is_read_back,
+                cells_of_different_keys_are_apart,
+                a_cell_that_is_there_is_not_created_again,
+                a_swap_on_an_old_version_is_refused,
+                a_swap_on_a_cell_that_is_not_there_is_refused,
+                fifty_racing_creates_have_one_winner,
+                fifty_racing_swaps_lose_none,
+                the_probe_finds_no_lie,
+            ]
+        );
+        $crate::conformance_cases!(
+            $bench,
+            $crate::conformance::registers,
+            [
+                a_writer_paused_before_its_swap_is_refused,
+                a_holder_that_only_raised_shuts_out_the_one_before,
+                raising_comes_before_any_write,
+                an_equal_number_from_another_author_is_refused,
+                a_deleted_register_keeps_its_fence,
+                the_writes_of_one_holder_keep_their_order,
+                the_first_write_fixes_the_kind_of_number,
+                a_number_from_the_future_is_undone_by_an_operators_reset,
+                a_register_that_is_none_is_corrupt,
+                a_lost_reply_does_not_refuse_its_own_author,
+                a_lost_request_is_sent_again,
+                a_swap_that_lands_late_changes_nothing,
+                a_repeat_and_the_late_first_sending_are_one_write,
+                an_outcome_stays_unknown_until_the_register_is_read_again,
+                an_error_after_a_lost_reply_is_unknown_too,
+                of_sixty_four_writers_the_highest_number_stands,
             ]
         );
     };
