@@ -4,7 +4,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::commands::{
     cancel::CancelArgs, demo::DemoArgs, export::ExportArgs, get::GetArgs, history::HistoryArgs,
-    job::JobArgs, jobs::JobsArgs, nanny::NannyArgs, retry::RetryArgs, serve::ServeArgs,
+    job::JobArgs, jobs::JobsArgs, retry::RetryArgs, serve::ServeArgs,
     submit::SubmitArgs, up::UpArgs, wait::WaitArgs, worker::WorkerArgs,
 };
 
@@ -67,7 +67,4 @@ pub(crate) enum Verb {
     Workers,
     /// Export real videos on real workers, one of which is killed and two of which are paused.
     Demo(DemoArgs),
-    /// Watches over one render's processes. Started by the worker alone.
-    #[command(hide = true)]
-    Nanny(NannyArgs),
 }

@@ -2,4 +2,5 @@
 //!
 //! Nothing depends on it but the binary and tests.
 
+pub mod demo;
 pub mod drill;

@@ -8,7 +8,6 @@ pub(crate) mod history;
 pub(crate) mod inputs;
 pub(crate) mod job;
 pub(crate) mod jobs;
-pub(crate) mod nanny;
 pub(crate) mod recipes;
 pub(crate) mod retry;
 pub(crate) mod serve;
@@ -31,11 +30,7 @@ use crate::{
 /// Runs the verb.
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let common = args.common;
-    match args.verb {
-        // These two bring their own threads, or none.
-        Verb::Nanny(nanny) => Ok(nanny::run(nanny)),
-        verb => runtime()?.block_on(run_async(verb, common)),
-    }
+    runtime()?.block_on(run_async(args.verb, common))
 }
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
@@ -62,7 +57,6 @@ async fn run_async(verb: Verb, common: Common) -> anyhow::Result<ExitCode> {
         Verb::History(args) => history::run(args, common).await,
         Verb::Workers => workers::run(common).await,
         Verb::Demo(args) => demo::run(args, common).await,
-        Verb::Nanny(args) => Ok(nanny::run(args)),
     }
 }
 
