@@ -25,7 +25,7 @@ pub(crate) use promise::promised_us;
 pub use toolchain::ToolIdentity;
 pub(crate) use toolchain::version_argv;
 pub(crate) use trouble::{bad_input, missing_stream, tool_failure};
-pub(crate) use verify::{Expected, Fault, verify};
+pub(crate) use verify::{Expected, verify};
 
 /// Reads seconds as ffprobe writes them (`-0.007000`) into µs. Floats would do, but then equal
 /// times might not be equal.

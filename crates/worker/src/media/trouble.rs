@@ -3,6 +3,8 @@
 
 use palisade_core::recipe::StreamKind;
 
+use super::MediaFacts;
+
 /// Formats that are lists of other files.
 const PLAYLISTS: [&str; 7] = ["hls", "concat", "dash", "imf", "sdp", "rtsp", "webm_dash_manifest"];
 
@@ -38,12 +40,14 @@ fn refused_format(log: &str) -> Option<&str> {
 }
 
 /// An input that lacks what the recipe works on.
-pub(crate) fn missing_stream(kind: StreamKind, has_picture: bool) -> String {
+pub(crate) fn missing_stream(kind: StreamKind, facts: &MediaFacts) -> String {
     match kind {
-        StreamKind::Video if has_picture => {
-            "the file has no video (a cover picture is not one)".to_owned()
+        // It has one, but nothing could be made out of it.
+        StreamKind::Video if !facts.video.is_empty() => {
+            "the file's video is damaged, or of a kind that cannot be decoded".to_owned()
         }
-        kind => format!("the file has no {kind}"),
+        StreamKind::Video => "the file has no video stream (a cover picture is not one)".to_owned(),
+        StreamKind::Audio => "the file has no audio stream that can be decoded".to_owned(),
     }
 }
 
