@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod clips;
+pub(crate) mod exports;
+
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
