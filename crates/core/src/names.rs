@@ -116,3 +116,6 @@ impl Tenant {
         Self("default".to_owned())
     }
 }
+
+#[cfg(test)]
+mod tests;
