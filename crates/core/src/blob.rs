@@ -83,3 +83,6 @@ pub fn finish(
         Some(_) | None => Err(Refusal::StaleGeneration { digest, generation }),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -97,3 +97,6 @@ impl Manifest {
 fn folders_of(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(end, _)| &path[..end])
 }
+
+#[cfg(test)]
+mod tests;

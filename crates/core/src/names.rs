@@ -129,3 +129,6 @@ impl Tenant {
         Self("default".to_owned())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,7 +25,8 @@ pub struct KeeperConfig {
     pub ttl_ms: u64,
     /// How long doubt is put up with before the work is thrown away, in ms.
     pub doubt_grace_ms: u64,
-    /// A gap between two ticks that is longer was a pause, in ms. Ticks come more often.
+    /// A gap between two ticks that is longer was a pause, in ms, at least 1. Ticks come more
+    /// often.
     pub pause_ms: u64,
 }
 

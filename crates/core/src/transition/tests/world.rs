@@ -223,7 +223,9 @@ impl World {
 
     fn follow(&mut self, job: Job, history: &[Event]) {
         let mirror = self.mirrors.get_mut(&job.id).unwrap();
-        history.iter().for_each(|event| mirror.follow(event));
+        for event in history {
+            mirror.follow(event);
+        }
         mirror.compare(&job);
         self.jobs.insert(job.id, job);
     }
