@@ -53,7 +53,7 @@ async fn run_async(verb: Verb, common: Common) -> anyhow::Result<ExitCode> {
         Verb::Get(args) => get::run(args, common).await,
         Verb::Cancel(args) => cancel::run(args, common).await,
         Verb::Retry(args) => retry::run(args, common).await,
-        Verb::Recipes(args) => recipes::run(args, common).await,
+        Verb::Recipes(args) => recipes::run(&args, common.json),
         Verb::History(args) => history::run(args, common).await,
         Verb::Workers => workers::run(common).await,
         Verb::Demo(args) => demo::run(args, common).await,
