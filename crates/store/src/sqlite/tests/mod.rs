@@ -1,3 +1,4 @@
 //! What SQLite adds to the contract: durability, restarts, full disks, one process to a folder.
 
+mod contract;
 mod cycle;
