@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Placeholder, Recipe, Template, Values};
+use super::{InputKind, Placeholder, Recipe, Template, Values};
 use crate::{InputName, Invalid, OutputName};
 
 impl Recipe {
@@ -84,6 +84,10 @@ impl Recipe {
     fn validate_template(&self, field: &str, template: &Template) -> Result<(), Invalid> {
         let stands = |place: &Placeholder| match place {
             Placeholder::Input(name) => self.has_input(name),
+            Placeholder::Video(name)
+            | Placeholder::Audio(name)
+            | Placeholder::Rate(name)
+            | Placeholder::Pad(name) => self.has_media_input(name),
             Placeholder::Output(name) => {
                 self.outputs.iter().any(|output| output.name.exact().as_ref() == Some(name))
             }
@@ -147,10 +151,14 @@ impl Recipe {
     }
 
     fn validate_input_name(&self, field: &str, name: &InputName) -> Result<(), Invalid> {
-        if self.has_input(name) {
+        if self.has_media_input(name) {
             return Ok(());
         }
-        Err(Invalid::new(field, name.as_str(), "must be one of the recipe's inputs"))
+        Err(Invalid::new(field, name.as_str(), "must be one of the recipe's media inputs"))
+    }
+
+    fn has_media_input(&self, name: &InputName) -> bool {
+        self.inputs.iter().any(|input| input.name == *name && input.kind == InputKind::Media)
     }
 
     fn has_input(&self, name: &InputName) -> bool {

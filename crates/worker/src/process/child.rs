@@ -72,6 +72,7 @@ impl ChildControl {
 pub struct Child {
     control: ChildControl,
     nanny: Option<std::process::Child>,
+    exit: Option<Exit>,
     reports: Lines<BufReader<tokio::net::UnixStream>>,
     stdout: Option<pipe::Receiver>,
     tail: Tail,
@@ -90,6 +91,7 @@ impl Child {
         Self {
             control,
             nanny: Some(nanny),
+            exit: None,
             reports: BufReader::new(reports).lines(),
             stdout: Some(stdout),
             tail,
@@ -115,18 +117,26 @@ impl Child {
     /// Waits until the child has ended *and* nothing that it started is left (zombies do not
     /// count). May be dropped and called again.
     pub async fn wait(&mut self) -> Exit {
-        let exit = loop {
-            match self.reports.next_line().await {
-                Ok(Some(line)) => match Report::parse(&line) {
-                    Some(Report::Code(code)) => break Exit::Code(code),
-                    Some(Report::Signal(signal)) => break Exit::Signal(signal),
-                    Some(Report::Frozen | Report::Thawed) | None => {}
-                },
-                Ok(None) | Err(_) => break Exit::NannyLost,
-            }
+        let exit = match self.exit {
+            Some(exit) => exit,
+            None => self.read_exit().await,
         };
+        self.exit = Some(exit);
         self.clear_up(exit).await;
         exit
+    }
+
+    async fn read_exit(&mut self) -> Exit {
+        loop {
+            match self.reports.next_line().await {
+                Ok(Some(line)) => match Report::parse(&line) {
+                    Some(Report::Code(code)) => return Exit::Code(code),
+                    Some(Report::Signal(signal)) => return Exit::Signal(signal),
+                    Some(Report::Frozen | Report::Thawed) | None => {}
+                },
+                Ok(None) | Err(_) => return Exit::NannyLost,
+            }
+        }
     }
 
     /// Reaps the nanny; ends what it can no longer end if it was killed; waits for the last words.

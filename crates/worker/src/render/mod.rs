@@ -12,17 +12,115 @@
 
 mod control;
 mod error;
+mod inputs;
+mod outputs;
+mod run;
+mod scratch;
+mod steps;
+mod stopwatch;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use palisade_core::{
     InputName, OutputName, ParameterName,
+    clock::Clock,
     manifest::{Check, Provenance},
     recipe::Recipe,
 };
+use tokio::sync::watch;
 
 pub use control::RenderControl;
 pub use error::RenderError;
+
+use crate::{
+    media::ToolIdentity,
+    process::{NannyCommand, Supervisor},
+};
+use run::Runner;
+use scratch::Scratch;
+use stopwatch::Stopwatch;
+
+/// Runs renders. Cheap to clone; any number may run at once, each with a scratch of its own.
+#[derive(Debug, Clone)]
+pub struct Renderer {
+    supervisor: Supervisor,
+    clock: Arc<dyn Clock>,
+}
+
+impl Renderer {
+    /// A renderer whose children run under that nanny. The clock measures time and stall limits.
+    pub fn new(nanny: NannyCommand, clock: Arc<dyn Clock>) -> Self {
+        Self { supervisor: Supervisor::new(nanny), clock }
+    }
+
+    /// Renders. Returns when nothing runs any more, whatever came of it; dropped before, it kills
+    /// what runs. Progress goes to `progress` as it is known; nobody need listen.
+    ///
+    /// The scratch folder is left as it is: the outputs are in it.
+    pub async fn render(
+        &self,
+        request: &RenderRequest,
+        control: &RenderControl,
+        progress: &watch::Sender<RenderProgress>,
+    ) -> Result<Rendered, RenderError> {
+        let recipe = &*request.recipe;
+        let scratch = Scratch::prepare(&request.scratch, recipe, &request.inputs).await?;
+        let limits = Stopwatch::new(recipe.time_limit_s, recipe.stall_limit_s, self.clock.now());
+        let mut runner = self.runner(&request.scratch, control, limits);
+        let tool = runner.identify(&recipe.tool.name).await?;
+        if !recipe.tool.accepts(&tool.version) {
+            let pinned = recipe.tool.version.as_deref().unwrap_or_default();
+            let message = format!(
+                "the recipe wants {} {pinned}, and this worker has {}",
+                recipe.tool.name, tool.version
+            );
+            return Err(RenderError::retryable("tool_mismatch", message));
+        }
+        let inputs = inputs::look_into(&mut runner, recipe, &scratch).await?;
+        let values = inputs::values(recipe, &request.parameters, &inputs)?;
+        let total_us = outputs::expected_us(recipe, &values, &inputs.promising);
+        let commands = steps::run(&mut runner, recipe, &values, total_us, progress).await?;
+        let (outputs, checks) =
+            outputs::collect(&mut runner, recipe, &values, &inputs.measured, &scratch).await?;
+        if control.wish() == control::Wish::Kill {
+            return Err(RenderError::Killed);
+        }
+        progress.send_modify(|progress| {
+            progress.percent = progress.percent.map(|_| 100.0);
+        });
+        let provenance = Provenance { toolchain: tool.to_string(), commands };
+        Ok(Rendered { outputs, checks, provenance })
+    }
+
+    /// Which build of a tool is here: what a worker says of itself at start. `scratch` is any
+    /// folder of the worker's own.
+    pub async fn identify(
+        &self,
+        tool: &str,
+        scratch: &std::path::Path,
+    ) -> Result<ToolIdentity, RenderError> {
+        let limits = Stopwatch::new(IDENTIFY_LIMIT_S, IDENTIFY_LIMIT_S, self.clock.now());
+        self.runner(scratch, &RenderControl::new(), limits).identify(tool).await
+    }
+
+    fn runner(
+        &self,
+        scratch: &std::path::Path,
+        control: &RenderControl,
+        stopwatch: Stopwatch,
+    ) -> Runner {
+        Runner {
+            supervisor: self.supervisor.clone(),
+            clock: Arc::clone(&self.clock),
+            control: control.clone(),
+            folder: scratch.to_owned(),
+            stopwatch,
+        }
+    }
+}
+
+/// How long a tool may take to say its version, in seconds.
+const IDENTIFY_LIMIT_S: u64 = 60;
 
 /// What is to be rendered.
 #[derive(Debug, Clone)]
