@@ -84,7 +84,10 @@ impl Recipe {
     fn validate_template(&self, field: &str, template: &Template) -> Result<(), Invalid> {
         let stands = |place: &Placeholder| match place {
             Placeholder::Input(name) => self.has_input(name),
-            Placeholder::Video(name) | Placeholder::Audio(name) => self.has_media_input(name),
+            Placeholder::Video(name)
+            | Placeholder::Audio(name)
+            | Placeholder::Rate(name)
+            | Placeholder::Pad(name) => self.has_media_input(name),
             Placeholder::Output(name) => {
                 self.outputs.iter().any(|output| output.name.exact().as_ref() == Some(name))
             }
