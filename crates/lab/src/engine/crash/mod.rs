@@ -43,6 +43,7 @@ pub struct CrashEngine {
     /// A deliberate fault, for finding out whether it is noticed.
     pub broken: Option<Sabotage>,
     disk_full: bool,
+    dirty: bool,
 }
 
 impl CrashEngine {
@@ -59,12 +60,13 @@ impl CrashEngine {
 
     /// Whether something was applied that is not durable yet.
     pub fn is_dirty(&self) -> bool {
-        self.live != self.durable
+        self.dirty
     }
 
     /// Runs the real operation, and takes back what a fault left half done.
     fn operate(&mut self, command: Command, now: Timestamp) -> Result<Answer, Failure> {
-        let before = self.live.clone();
+        // Only a full disk can leave a command half done; without one there is nothing to keep.
+        let before = self.disk_full.then(|| self.live.clone());
         let journal_length = self.journal.len();
         let moment = self.moment(now);
         let outcome = ops::apply(self, command, moment);
@@ -76,6 +78,7 @@ impl CrashEngine {
                 decided.map_err(Failure::from)
             }
             Err(fault) => {
+                let before = before.unwrap_or_else(|| panic!("a record is corrupt: {fault}"));
                 self.book.roll_back_to(0);
                 self.journal.truncate(journal_length);
                 self.live = before;
@@ -89,10 +92,12 @@ impl CrashEngine {
         self.book.follow(&job);
         self.book.commit();
         self.live.jobs.insert(job.id, Rc::new(job));
+        self.dirty = true;
     }
 
     /// Draws a number, as the store does.
     pub(crate) fn draw_number(&mut self) -> Number {
+        self.dirty = true;
         self.live.counter = self.live.counter.next();
         self.live.counter
     }
@@ -132,12 +137,14 @@ impl Engine for CrashEngine {
                 return;
             }
         }
-        if self.is_dirty() {
+        if self.dirty {
             self.durable = self.live.clone();
+            self.dirty = false;
         }
     }
 
     fn crash(&mut self) {
+        self.dirty = false;
         self.live = self.durable.clone();
         self.journal.truncate(self.live.journal_length);
         if self.broken == Some(Sabotage::TokenReusedAfterRestart) {
@@ -179,9 +186,8 @@ impl Engine for CrashEngine {
                 View::Jobs(self.live.jobs.values().rev().map(|job| self.overlaid(job)).collect())
             }
             Query::Events { after, limit } => View::Events(
-                (1..)
-                    .zip(&self.journal)
-                    .skip(usize::try_from(*after).unwrap_or(usize::MAX))
+                (*after + 1..)
+                    .zip(self.journal.iter().skip(usize::try_from(*after).unwrap_or(usize::MAX)))
                     .take(*limit)
                     .map(|(position, event)| (position, event.clone()))
                     .collect(),

@@ -30,7 +30,9 @@ impl CrashEngine {
         })
     }
 
-    fn room(&self) -> Result<(), Fault> {
+    /// Before every write.
+    fn room(&mut self) -> Result<(), Fault> {
+        self.dirty = true;
         if self.disk_full { Err(Fault::Full("the lab says so".into())) } else { Ok(()) }
     }
 }
@@ -156,6 +158,7 @@ impl Tables for CrashEngine {
     }
 
     fn drop_keeper(&mut self, keeper: &Keeper) -> Result<(), Fault> {
+        self.dirty = true;
         self.live.keepers.retain(|(kept_by, _, _)| kept_by != keeper);
         Ok(())
     }
@@ -169,6 +172,7 @@ impl Tables for CrashEngine {
     }
 
     fn record_clock(&mut self, now: Timestamp) -> Result<(), Fault> {
+        self.dirty = true;
         self.live.clock = now;
         Ok(())
     }
