@@ -54,7 +54,7 @@ impl Problem {
 /// The status of each refusal's code, in one table.
 pub fn status_of(code: &str) -> u16 {
     match code {
-        "stale_token" | "stale_op" => 412,
+        "stale_token" | "stale_op" | "condition_failed" => 412,
         "already_complete" | "held" | "wrong_kind" | "wrong_state" | "newer_job"
         | "stale_generation" => 409,
         "lease_lost" => 410,
@@ -73,6 +73,7 @@ fn title(status: u16) -> &'static str {
         403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
+        408 => "Request Timeout",
         409 => "Conflict",
         410 => "Gone",
         411 => "Length Required",
@@ -120,6 +121,24 @@ impl From<Refusal> for Problem {
                 let digests: Vec<_> = digests.iter().map(Digest::to_string).collect();
                 problem.with("field", field).with("digests", json!(digests))
             }
+            Refusal::LeaseLost { fence, reason } => {
+                problem.with("fence", fence.get()).with("reason", reason.as_str())
+            }
+            Refusal::Held { holder, deadline } => {
+                problem.with("holder", holder.to_string()).with("deadline_ms", deadline.0)
+            }
+            Refusal::StaleWrite { fence, reason } => {
+                problem.with("fence", fence.get()).with("reason", reason)
+            }
+            Refusal::StaleOp { op, last } => problem.with("op", op).with("last", last),
+            Refusal::OpRequired { op } => problem.with("op", op),
+            Refusal::WrongKind { key, kind } => {
+                problem.with("key", key.to_string()).with("kind", kind.as_str())
+            }
+            Refusal::ConditionFailed { version } => match version {
+                Some(version) => problem.with("version", version.get()),
+                None => problem,
+            },
             Refusal::NotFound { what, id } => problem.with("what", what).with("id", id),
             Refusal::WrongState { job, state, allowed } => problem
                 .with("job", job.to_string())

@@ -15,6 +15,7 @@ pub mod error;
 pub mod local;
 pub mod memory;
 pub mod place;
+pub mod register;
 pub mod transfer;
 
 pub use blobs::{BlobReader, Blobs, Staged, Upload};

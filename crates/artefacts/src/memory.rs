@@ -1,5 +1,8 @@
 //! Blobs in memory: the reference that the other backends are compared with, and a store for tests.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::BTreeMap,
     path::PathBuf,

@@ -47,11 +47,17 @@ pub enum Begin {
 ///
 /// Two uploaders may share a generation: they bring the same bytes to the same place, and neither
 /// replaces what the other has linked there.
+///
+/// # Panics
+/// When a fresh number is needed and is not above the condemned generation's: a place would come
+/// back, and with it what a paused collector is about to delete.
 pub fn begin(newest: Option<Blob>, digest: Digest, fresh: Number) -> (Blob, Begin) {
     match newest {
         Some(blob) if blob.state == BlobState::Present => (blob, Begin::Exists),
         Some(blob) if blob.state == BlobState::Uploading => (blob, Begin::Upload),
         Some(_) | None => {
+            let condemned = newest.map_or(Number::ZERO, |blob| blob.generation);
+            assert!(fresh > condemned, "the counter went backwards");
             let state = BlobState::Uploading;
             (Blob { digest, generation: fresh, state, size_bytes: None }, Begin::Upload)
         }
@@ -59,7 +65,7 @@ pub fn begin(newest: Option<Blob>, digest: Digest, fresh: Number) -> (Blob, Begi
 }
 
 /// Marks an upload's end. Only an uploading blob of that very generation becomes present; else the
-/// upload has to start again. Repeated, it answers the same.
+/// upload has to start again. Repeated, it answers the same, whatever length is told then.
 pub fn finish(
     newest: Option<Blob>,
     digest: Digest,
@@ -67,9 +73,16 @@ pub fn finish(
     size_bytes: u64,
 ) -> Result<Blob, Refusal> {
     match newest {
-        Some(blob) if blob.generation == generation && blob.state != BlobState::Condemned => {
-            Ok(Blob { state: BlobState::Present, size_bytes: Some(size_bytes), ..blob })
-        }
+        Some(blob) if blob.generation == generation => match blob.state {
+            BlobState::Uploading => {
+                Ok(Blob { state: BlobState::Present, size_bytes: Some(size_bytes), ..blob })
+            }
+            BlobState::Present => Ok(blob),
+            BlobState::Condemned => Err(Refusal::StaleGeneration { digest, generation }),
+        },
         Some(_) | None => Err(Refusal::StaleGeneration { digest, generation }),
     }
 }
+
+#[cfg(test)]
+mod tests;

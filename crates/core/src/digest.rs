@@ -85,3 +85,6 @@ impl std::fmt::Debug for Digest {
         write!(formatter, "Digest({self})")
     }
 }
+
+#[cfg(test)]
+mod tests;

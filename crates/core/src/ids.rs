@@ -16,9 +16,9 @@ impl std::str::FromStr for JobId {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         text.strip_prefix('j')
-            // One spelling per job: no leading zeros, no sign.
-            .filter(|digits| !digits.starts_with(['0', '+']))
             .and_then(|digits| digits.parse().ok())
+            // No submission has the number zero.
+            .filter(|number| *number != Number::ZERO)
             .map(JobId)
             .ok_or_else(|| Invalid::new("job", text, "must be a job's id such as \"j42\""))
     }
@@ -144,3 +144,6 @@ opaque_id! {
     /// another session, and inherits no grant of the one before.
     SessionId, "session"
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,3 +33,6 @@ impl Invalid {
         self
     }
 }
+
+#[cfg(test)]
+mod tests;

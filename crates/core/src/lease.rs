@@ -105,3 +105,6 @@ impl Lease {
         Self { deadline: start.now.at.plus_ms(left_ms), ..self }
     }
 }
+
+#[cfg(test)]
+mod tests;

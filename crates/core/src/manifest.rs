@@ -1,6 +1,6 @@
 //! What came of a rendering: its outputs, what was verified of them, and what made them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -56,22 +56,28 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Checks what a manifest from outside must be: not empty, not too long, no name twice.
+    /// Checks what a manifest from outside must be: not empty, not too long, no name twice, and
+    /// no file where another output's folder is.
     pub fn validate(&self) -> Result<(), Invalid> {
         let count = self.outputs.len();
         if count == 0 || count > limits::MANIFEST_OUTPUTS_MAX {
             let allowed = format!("must list 1 to {} outputs", limits::MANIFEST_OUTPUTS_MAX);
             return Err(Invalid::new("manifest.outputs", &count.to_string(), allowed));
         }
-        let mut names: Vec<_> = self.outputs.iter().map(|output| &output.name).collect();
-        names.sort();
-        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        let mut names = BTreeSet::new();
+        for output in &self.outputs {
+            if !names.insert(output.name.as_str()) {
+                let allowed = "must name each output once";
+                return Err(Invalid::new("manifest.outputs", output.name.as_str(), allowed));
+            }
+        }
+        let mut folders = names.iter().flat_map(|name| folders_of(name));
+        match folders.find(|folder| names.contains(folder)) {
             None => Ok(()),
-            Some(pair) => Err(Invalid::new(
-                "manifest.outputs",
-                pair[0].as_str(),
-                "must name each output once",
-            )),
+            Some(folder) => {
+                let allowed = "must not name a file as it names another's folder";
+                Err(Invalid::new("manifest.outputs", folder, allowed))
+            }
         }
     }
 
@@ -86,3 +92,11 @@ impl Manifest {
         essence(self) == essence(other)
     }
 }
+
+/// The folders that a path lies in: `a/b/c` lies in `a` and `a/b`.
+fn folders_of(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(end, _)| &path[..end])
+}
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::{Invalid, limits};
 
 /// Checks a name: 1 to `bytes_max` bytes of ASCII letters, digits, `.`, `_`, `-`, `:` and those in
-/// `also`; not beginning with `.` or `-`, no empty, `.` or `..` part between slashes.
+/// `also`; not beginning with `.` or `-`; no part between slashes that is empty, begins with `.`
+/// or is longer than a file's name can be.
 pub(crate) fn checked_name(
     field: &str,
     text: &str,
@@ -13,12 +14,21 @@ pub(crate) fn checked_name(
     also: &str,
 ) -> Result<String, Invalid> {
     let allowed = |ch: char| ch.is_ascii_alphanumeric() || "._-:".contains(ch) || also.contains(ch);
-    let parts_fine = text.split('/').all(|part| !part.is_empty() && !part.starts_with('.'));
+    let parts_fine = text.split('/').all(|part| {
+        !part.is_empty() && !part.starts_with('.') && part.len() <= limits::FILE_NAME_BYTES_MAX
+    });
     if text.len() <= bytes_max && text.chars().all(allowed) && parts_fine && !text.starts_with('-')
     {
         return Ok(text.to_owned());
     }
-    let slash = if also.contains('/') { ", parts between slashes not empty" } else { "" };
+    let slash = if also.contains('/') {
+        format!(
+            ", parts between slashes 1 to {} bytes and not beginning with '.'",
+            limits::FILE_NAME_BYTES_MAX
+        )
+    } else {
+        String::new()
+    };
     Err(Invalid::new(
         field,
         text,
@@ -100,9 +110,25 @@ name! {
     OutputName, "output", limits::OUTPUT_NAME_BYTES_MAX, "/"
 }
 
+name! {
+    /// A lock's name; may have parts between slashes (`exports/42`).
+    LockName, "lock", limits::OUTPUT_NAME_BYTES_MAX, "/"
+}
+name! {
+    /// Who holds or asks for a lock, as it calls itself. Says nothing about identity: the pair does.
+    HolderName, "holder", limits::NAME_BYTES_MAX, "@"
+}
+name! {
+    /// A fenced object's name; may have parts between slashes (`reports/2026/august.pdf`).
+    ObjectKey, "key", limits::OBJECT_KEY_BYTES_MAX, "/@+=,"
+}
+
 impl Tenant {
     /// The tenant of those who name none.
     pub fn default_tenant() -> Self {
         Self("default".to_owned())
     }
 }
+
+#[cfg(test)]
+mod tests;

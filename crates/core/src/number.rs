@@ -62,8 +62,10 @@ impl std::str::FromStr for Number {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        text.parse::<u64>()
-            .ok()
+        // One spelling per number: no sign, no leading zeros.
+        let spelled = !text.starts_with('+') && (text == "0" || !text.starts_with('0'));
+        let value = spelled.then(|| text.parse::<u64>().ok()).flatten();
+        value
             .and_then(|value| Self::new(value).ok())
             .ok_or_else(|| Invalid::new("token", text, "must be a whole number below 2^53"))
     }
@@ -74,3 +76,6 @@ impl std::fmt::Display for Number {
         self.0.fmt(formatter)
     }
 }
+
+#[cfg(test)]
+mod tests;

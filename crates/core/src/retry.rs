@@ -33,3 +33,6 @@ impl RetryPolicy {
         half + if whole == half { 0 } else { chance % (whole - half + 1) }
     }
 }
+
+#[cfg(test)]
+mod tests;

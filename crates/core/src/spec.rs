@@ -87,3 +87,6 @@ impl Spec {
         JobKey(Digest::of(&self.canonical()))
     }
 }
+
+#[cfg(test)]
+mod tests;

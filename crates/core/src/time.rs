@@ -39,3 +39,6 @@ pub const fn trusted_span_ms(ttl_ms: u64) -> u64 {
     let margin = if ttl_ms / 20 < 1_000 { ttl_ms / 20 } else { 1_000 };
     ttl_ms.saturating_sub(ttl_ms.div_ceil(DRIFT_DIVISOR)).saturating_sub(margin)
 }
+
+#[cfg(test)]
+mod tests;

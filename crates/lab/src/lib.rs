@@ -1,10 +1,12 @@
 //! Attacks Palisade: a deterministic simulator, a model checker, and the designs that people use
-//! today beside ours, under the same faults.
+//! today beside ours, under the same faults; and a drill of real processes.
 //!
-//! Nothing depends on it but the binary. It must not know how to serve, render or store anything
-//! real: it drives the real rules, and models everything around them.
+//! Nothing depends on it but the binary and tests. The simulator and the model checker drive the
+//! real rules, the real store and the real keeper, and model everything around them.
 
+pub mod demo;
 pub mod designs;
+pub mod drill;
 pub mod engine;
 pub mod explore;
 pub mod random;

@@ -8,7 +8,7 @@ use reqwest::Method;
 
 use crate::wire::{
     ClaimRequest, ClaimResponse, CompleteRequest, CompleteResponse, FailRequest, HeartbeatRequest,
-    HeartbeatResponse, ReleaseRequest, RequeuedResponse, SessionEvent,
+    HeartbeatResponse, ProgressRequest, ReleaseRequest, RequeuedResponse, SessionEvent,
 };
 
 use super::{CALL_TIMEOUT, Client, ClientError};
@@ -27,6 +27,12 @@ impl Client {
         timeout: Duration,
     ) -> Result<HeartbeatResponse, ClientError> {
         self.json(self.request(Method::POST, "/heartbeats").timeout(timeout).json(beat)).await
+    }
+
+    /// Tells how far the session's renders are. Hearsay; a lost one is no loss.
+    pub async fn progress(&self, progress: &ProgressRequest) -> Result<(), ClientError> {
+        let request = self.request(Method::POST, "/progress").json(progress);
+        self.send(request).await.map(|_| ())
     }
 
     /// Commits an attempt.

@@ -2,6 +2,7 @@
 //! spans are ms; digests are 64 hexadecimal digits; `lease` is a lease id of 32.
 
 mod jobs;
+mod recipes;
 mod views;
 mod workers;
 
@@ -10,12 +11,15 @@ pub use jobs::{
     PairWire, ReleaseRequest, RequeuedResponse, RetryRequest, RetryResponse, SubmitMany,
     SubmitManyResponse, SubmitRequest, SubmitResponse, SubmitResult,
 };
+pub use recipes::{
+    ParameterView, RecipeInputView, RecipeList, RecipeOutputView, RecipeView, ToolView,
+};
 pub use views::{
     AttemptView, BlobView, CompletionView, DeadLetterView, EventView, HistoryView, InputView,
-    JobList, JobView, LeaseHeldView, SubmissionView, WorkerList, WorkerView,
+    JobList, JobView, LeaseHeldView, ProgressView, SubmissionView, WorkerList, WorkerView,
 };
 pub use workers::{
     CapabilityWire, ClaimRequest, ClaimResponse, GrantWire, HeartbeatRequest, HeartbeatResponse,
-    LeaseAnswer, LeaseStatus, LeaseWire, PauseWire, PinRequest, PinResponse, ReleasedWire,
-    SessionEvent,
+    LeaseAnswer, LeaseStatus, LeaseWire, PauseWire, PinRequest, PinResponse, ProgressRequest,
+    ProgressWire, ReleasedWire, SessionEvent,
 };

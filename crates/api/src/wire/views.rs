@@ -81,7 +81,7 @@ pub struct SubmissionView {
 }
 
 /// An attempt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptView {
     /// Its fencing token.
     pub token: u64,
@@ -108,6 +108,23 @@ pub struct AttemptView {
     /// The failure it reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// How far it is, while it is open, as its worker told last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressView>,
+}
+
+/// How far a render is. Hearsay: nothing is decided by it, and it is kept nowhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProgressView {
+    /// The share done, 0 to 1; absent where the length is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// How many seconds of output a second of work brings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<f64>,
+    /// How long it will take still, in ms; absent where the length is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_ms: Option<u64>,
 }
 
 /// The committed record.
@@ -281,6 +298,7 @@ impl AttemptView {
             message: closed
                 .and_then(|closed| closed.failure.as_ref())
                 .map(|failure| failure.message.clone()),
+            progress: None,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{InputWire, PairWire};
+use super::{InputWire, PairWire, ProgressView};
 
 /// `POST /v1/claims`: a worker asks for jobs; a long poll.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +119,30 @@ pub struct PauseWire {
     pub lease: String,
     /// For how long.
     pub pause_ms: u64,
+}
+
+/// `POST /v1/progress`: how far the session's renders are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgressRequest {
+    /// The session.
+    pub session: String,
+    /// One a render.
+    pub renders: Vec<ProgressWire>,
+}
+
+/// How far one render is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProgressWire {
+    /// The job's id.
+    pub job: String,
+    /// The fencing token.
+    pub token: u64,
+    /// The lease id.
+    pub lease: String,
+    /// How far.
+    #[serde(flatten)]
+    pub progress: ProgressView,
 }
 
 /// What became of each lease, in the order of the request.

@@ -22,6 +22,19 @@ pub(super) struct Arriving {
     path: PathBuf,
 }
 
+#[cfg(test)]
+impl Arriving {
+    /// The file, for tests that die for it.
+    pub(super) fn file(&self) -> &fs::File {
+        &self.file
+    }
+
+    /// Its name.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
 impl Drop for Arriving {
     fn drop(&mut self) {
         // What cannot be removed now is swept at the next start.

@@ -121,6 +121,31 @@ impl Job {
         }
     }
 
+    /// Whether the failures reported since the last retry decide: one was final, or those allowed
+    /// are used up. The first failure is the least that can decide, whatever is allowed.
+    pub fn has_failed_for_good(&self) -> bool {
+        let used_up = self.failures > 0 && self.failures >= self.retry.failures_allowed;
+        self.failed_finally || used_up
+    }
+
+    /// Whether the job is `failed` should what is open now be lost: nothing but one of the open
+    /// attempts can still save it.
+    pub fn is_on_last_chance(&self) -> bool {
+        self.losses >= self.retry.losses_allowed || self.has_failed_for_good()
+    }
+
+    /// From when on a second attempt may run beside the only open one. None: not at all, as things
+    /// stand.
+    ///
+    /// Counted from the newest grant, so that a backup that fails at once is not followed by the
+    /// next one at once; and never after failures that decide, which another try cannot undo.
+    pub fn backup_at(&self) -> Option<Timestamp> {
+        let after_ms = self.backup_after_ms?;
+        let alone = self.state == JobState::Running && self.open_attempts().count() == 1;
+        let newest = self.attempts.last().filter(|_| alone && !self.has_failed_for_good())?;
+        Some(newest.granted_at.plus_ms(after_ms))
+    }
+
     /// The token that completed it.
     pub fn completed_by(&self) -> Option<Number> {
         self.completion.as_ref().map(|completion| completion.token)

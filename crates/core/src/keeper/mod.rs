@@ -25,7 +25,8 @@ pub struct KeeperConfig {
     pub ttl_ms: u64,
     /// How long doubt is put up with before the work is thrown away, in ms.
     pub doubt_grace_ms: u64,
-    /// A gap between two ticks that is longer was a pause, in ms. Ticks come more often.
+    /// A gap between two ticks that is longer was a pause, in ms, at least 1. Ticks come more
+    /// often.
     pub pause_ms: u64,
 }
 
@@ -68,10 +69,10 @@ pub enum AbortReason {
 /// What the keeper wants done, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Tell the server (with the next heartbeat) that this process was paused for so many ms.
-    ReportPause(u64),
     /// Stop the children (SIGSTOP) and the clocks of their limits.
     Freeze,
+    /// Tell the server (with the next heartbeat) that this process was paused for so many ms.
+    ReportPause(u64),
     /// Send a heartbeat.
     Renew,
     /// Let the children go on (SIGCONT).
@@ -91,6 +92,9 @@ pub struct Keeper {
     trusted_until: Timestamp,
     renew_at: Timestamp,
     ticked_at: Timestamp,
+    /// When the last pause was noticed. Only what was asked after it ends a doubt: an answer from
+    /// before says what was so when nobody looked.
+    resumed_at: Timestamp,
 }
 
 impl Keeper {
@@ -104,8 +108,14 @@ impl Keeper {
         chance: u64,
     ) -> Self {
         let trusted_until = trusted_until(sent_at, waited_ms, config.ttl_ms);
-        let mut keeper =
-            Self { config, state: State::Held, trusted_until, renew_at: now, ticked_at: now };
+        let mut keeper = Self {
+            config,
+            state: State::Held,
+            trusted_until,
+            renew_at: now,
+            ticked_at: now,
+            resumed_at: Timestamp::default(),
+        };
         keeper.schedule_renewal(now, chance);
         keeper
     }
@@ -120,9 +130,10 @@ impl Keeper {
         self.trusted_until
     }
 
-    /// The instant at which it wants to be ticked at the latest.
+    /// The instant at which it wants to be ticked at the latest. After a tick it is always ahead of
+    /// it, so that a loop of sleeping and ticking never spins.
     pub fn wake_at(&self) -> Timestamp {
-        let soon = self.ticked_at.plus_ms(self.config.pause_ms / 2);
+        let soon = self.ticked_at.plus_ms((self.config.pause_ms / 2).max(1));
         match self.state {
             State::Held => self.renew_at.min(self.trusted_until).min(soon),
             State::Doubt { since } => {
@@ -155,7 +166,7 @@ impl Keeper {
         }
         let paused = gap_ms > self.config.pause_ms;
         if paused {
-            actions.push(Action::ReportPause(gap_ms));
+            (self.resumed_at, self.renew_at) = (now, now);
         }
         match self.state {
             State::Held if paused || now >= self.trusted_until => {
@@ -164,16 +175,20 @@ impl Keeper {
                 actions.push(Action::Freeze);
                 self.renew_at = now;
             }
-            State::Doubt { since } => {
-                // A pause is no doubt that the server had a chance to end.
-                let since = if paused { since.plus_ms(gap_ms).min(now) } else { since };
-                self.state = State::Doubt { since };
-                if now.since_ms(since) >= self.config.doubt_grace_ms {
-                    actions.push(self.abort(AbortReason::DoubtGraceOver));
-                    return actions;
-                }
+            // A pause is no doubt that the server had a chance to end.
+            State::Doubt { since } if paused => {
+                self.state = State::Doubt { since: since.plus_ms(gap_ms).min(now) };
             }
-            State::Held | State::Completing | State::Lost => {}
+            State::Held | State::Doubt { .. } | State::Completing | State::Lost => {}
+        }
+        if paused {
+            actions.push(Action::ReportPause(gap_ms));
+        }
+        if let State::Doubt { since } = self.state
+            && now.since_ms(since) >= self.config.doubt_grace_ms
+        {
+            actions.push(self.abort(AbortReason::DoubtGraceOver));
+            return actions;
         }
         if now >= self.renew_at {
             actions.push(Action::Renew);
@@ -190,8 +205,8 @@ impl Keeper {
         let until = trusted_until(sent_at, 0, self.config.ttl_ms);
         self.trusted_until = self.trusted_until.max(until);
         let State::Doubt { .. } = self.state else { return Vec::new() };
-        // An answer to a heartbeat from before a pause may have aged past its worth.
-        if now >= self.trusted_until || now.since_ms(self.ticked_at) > self.config.pause_ms {
+        let paused = now.since_ms(self.ticked_at) > self.config.pause_ms;
+        if paused || sent_at < self.resumed_at || now >= self.trusted_until {
             return Vec::new();
         }
         self.state = State::Held;

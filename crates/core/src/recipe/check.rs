@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Placeholder, Recipe, Template, Values};
+use super::{InputKind, Placeholder, Recipe, Template, Values};
 use crate::{InputName, Invalid, OutputName};
 
 impl Recipe {
@@ -84,6 +84,7 @@ impl Recipe {
     fn validate_template(&self, field: &str, template: &Template) -> Result<(), Invalid> {
         let stands = |place: &Placeholder| match place {
             Placeholder::Input(name) => self.has_input(name),
+            Placeholder::Video(name) | Placeholder::Audio(name) => self.has_media_input(name),
             Placeholder::Output(name) => {
                 self.outputs.iter().any(|output| output.name.exact().as_ref() == Some(name))
             }
@@ -122,10 +123,9 @@ impl Recipe {
                 return Err(Invalid::new(format!("{field}.verify.fit"), "true", allowed));
             }
             let span = verify.duration.as_ref();
-            for template in span.into_iter().flat_map(|span| [&span.start_s, &span.at_most_s]) {
-                if let Some(template) = template {
-                    self.validate_number(&format!("{field}.verify.duration"), template)?;
-                }
+            let spans = span.into_iter().flat_map(|span| [&span.start_s, &span.at_most_s]);
+            for template in spans.flatten() {
+                self.validate_number(&format!("{field}.verify.duration"), template)?;
             }
         }
         Ok(())
@@ -147,10 +147,14 @@ impl Recipe {
     }
 
     fn validate_input_name(&self, field: &str, name: &InputName) -> Result<(), Invalid> {
-        if self.has_input(name) {
+        if self.has_media_input(name) {
             return Ok(());
         }
-        Err(Invalid::new(field, name.as_str(), "must be one of the recipe's inputs"))
+        Err(Invalid::new(field, name.as_str(), "must be one of the recipe's media inputs"))
+    }
+
+    fn has_media_input(&self, name: &InputName) -> bool {
+        self.inputs.iter().any(|input| input.name == *name && input.kind == InputKind::Media)
     }
 
     fn has_input(&self, name: &InputName) -> bool {

@@ -12,6 +12,7 @@ use crate::{InputName, Invalid, OutputName, ParameterName};
 /// | written | stands for |
 /// |---|---|
 /// | `{input.NAME}` | the path of that input |
+/// | `{video.NAME}`, `{audio.NAME}` | the stream of that input to be used, for ffmpeg's `-map 0:…` |
 /// | `{output}` | the path of the recipe's only output that is not a pattern |
 /// | `{output.NAME}` | the path of the output of that name |
 /// | `{outputs}` | the folder of outputs |
@@ -39,6 +40,10 @@ enum Piece {
 pub enum Placeholder {
     /// `{input.NAME}`
     Input(InputName),
+    /// `{video.NAME}`
+    Video(InputName),
+    /// `{audio.NAME}`
+    Audio(InputName),
     /// `{output}`
     OnlyOutput,
     /// `{output.NAME}`
@@ -60,6 +65,10 @@ pub enum Placeholder {
 pub struct Values {
     /// Paths of inputs.
     pub inputs: BTreeMap<InputName, String>,
+    /// The video streams to be used (a cover picture is none), as ffmpeg's stream specifiers.
+    pub video: BTreeMap<InputName, String>,
+    /// The audio streams to be used.
+    pub audio: BTreeMap<InputName, String>,
     /// The folder of outputs.
     pub output_folder: String,
     /// The name of the only output, where there is one.
@@ -107,6 +116,8 @@ impl Values {
         let output = |name: &OutputName| format!("{}/{name}", self.output_folder);
         match place {
             Placeholder::Input(name) => self.inputs.get(name).cloned(),
+            Placeholder::Video(name) => self.video.get(name).cloned(),
+            Placeholder::Audio(name) => self.audio.get(name).cloned(),
             Placeholder::OnlyOutput => self.only_output.as_ref().map(output),
             Placeholder::Output(name) => Some(output(name)),
             Placeholder::OutputFolder => Some(self.output_folder.clone()),
@@ -131,6 +142,8 @@ impl Placeholder {
         let (kind, name) = inner.split_once('.')?;
         match kind {
             "input" => name.parse().ok().map(Self::Input),
+            "video" => name.parse().ok().map(Self::Video),
+            "audio" => name.parse().ok().map(Self::Audio),
             "output" => name.parse().ok().map(Self::Output),
             "param" => name.parse().ok().map(Self::Parameter),
             _ => None,
@@ -175,8 +188,8 @@ impl std::str::FromStr for Template {
             Invalid::new(
                 "argv",
                 text,
-                "placeholders are {input.NAME}, {output}, {output.NAME}, {outputs}, {param.NAME}, \
-                 {scratch}, {fit.width}, {fit.height}; a brace is written twice; no NUL",
+                "placeholders are {input.NAME}, {video.NAME}, {audio.NAME}, {output}, \
+                 {output.NAME}, {outputs}, {param.NAME}, {scratch}, {fit.width}, {fit.height}; a brace is written twice; no NUL",
             )
         };
         if text.contains('\0') {

@@ -7,7 +7,7 @@ use crate::{
     lease::{Lease, Moment},
 };
 
-use super::{Applied, Change, expire::give_up_if_lost_too_often};
+use super::{Applied, Change, expire::give_up_if_spent};
 
 /// Who claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,8 @@ pub struct Fresh {
 pub enum Granted {
     /// An attempt was opened under the fresh pair.
     Yes,
-    /// The job has been lost too often, and is `failed` now.
+    /// The job has been lost too often, or had failed for good beside what was lost, and is
+    /// `failed` now.
     GivenUp,
     /// It is not claimable.
     No,
@@ -55,24 +56,18 @@ pub fn claim(job: Job, by: Claimant, fresh: Fresh, now: Moment) -> Applied<Grant
         return Applied::unchanged(job, Granted::No);
     }
     let mut change = Change::of(job, now.at);
-    if !backup && give_up_if_lost_too_often(&mut change) {
+    if !backup && give_up_if_spent(&mut change) {
         return change.done(Granted::GivenUp);
     }
     open(&mut change, by, fresh, now, backup);
     change.done(Granted::Yes)
 }
 
-/// Whether a second attempt may run beside the live one: asked for, the first is old enough,
-/// nothing failed for good, there is one only, and it is another session's.
+/// Whether a second attempt may run beside the live one: it is time for it, and the live one is
+/// another session's.
 fn wants_backup(job: &Job, by: &Claimant, now: Moment) -> bool {
-    let (Some(after_ms), JobState::Running) = (job.backup_after_ms, job.state) else {
-        return false;
-    };
-    let mut open = job.open_attempts();
-    let (Some(first), None) = (open.next(), open.next()) else { return false };
-    !job.failed_finally
-        && first.session != by.session
-        && now.at.since_ms(first.granted_at) >= after_ms
+    job.backup_at().is_some_and(|at| at <= now.at)
+        && job.open_attempts().all(|first| first.session != by.session)
 }
 
 fn open(change: &mut Change, by: Claimant, fresh: Fresh, now: Moment, backup: bool) {

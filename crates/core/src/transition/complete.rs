@@ -1,6 +1,6 @@
 //! Completing: the one conditional commit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Digest, Number, Timestamp,
@@ -51,16 +51,20 @@ pub fn complete(
 
 /// A blob that is not present is refused, and the attempt stays open: it may upload and ask again.
 fn refuse_missing(manifest: &Manifest, present: &Present) -> Result<(), Refusal> {
-    let missing: Vec<_> = manifest
-        .outputs
-        .iter()
-        .enumerate()
-        .filter(|(_, output)| !present.contains_key(&output.digest))
-        .collect();
-    let Some((first, _)) = missing.first() else { return Ok(()) };
-    let field = format!("manifest.outputs[{first}].digest");
-    let digests = missing.iter().map(|(_, output)| output.digest).collect();
-    Err(Refusal::MissingBlob { field, digests })
+    let mut field = None;
+    let mut digests = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (index, output) in manifest.outputs.iter().enumerate() {
+        // Two outputs may be the same bytes, which are missing once.
+        if !present.contains_key(&output.digest) && seen.insert(output.digest) {
+            field.get_or_insert_with(|| format!("manifest.outputs[{index}].digest"));
+            digests.push(output.digest);
+        }
+    }
+    match field {
+        None => Ok(()),
+        Some(field) => Err(Refusal::MissingBlob { field, digests }),
+    }
 }
 
 fn commit(job: Job, shown: &Pair, manifest: Manifest, now: Timestamp) -> Applied<Completed> {

@@ -2,7 +2,7 @@
 
 use crate::{
     Number, Timestamp,
-    job::{Closed, DeadLetter, Job, JobState, Requeued},
+    job::{Closed, DeadLetter, FailureKind, Job, JobState, Requeued},
 };
 
 use super::Change;
@@ -14,7 +14,7 @@ fn destination(job: &Job, token: Number, run_at: Timestamp) -> Requeued {
     if job.open_attempts().any(|attempt| attempt.token != token) {
         return Requeued { state: JobState::Running, run_at: None };
     }
-    if job.failed_finally || job.failures >= job.retry.failures_allowed {
+    if job.has_failed_for_good() {
         return Requeued { state: JobState::Failed, run_at: None };
     }
     Requeued { state: JobState::Queued, run_at: Some(run_at) }
@@ -36,7 +36,7 @@ pub(super) fn give_back(
             change.move_to(JobState::Queued);
         }
         JobState::Failed => {
-            change.job.dead_letter = Some(dead_letter(&change.job));
+            change.job.dead_letter = Some(failure_that_decided(&change.job));
             change.move_to(JobState::Failed);
         }
         JobState::Running | JobState::Complete | JobState::Cancelled => {}
@@ -45,12 +45,15 @@ pub(super) fn give_back(
 }
 
 /// The dead letter tells the failure that decided: the last final one, or else the last.
-fn dead_letter(job: &Job) -> DeadLetter {
-    use crate::job::FailureKind::Final;
-    let failures = || {
-        job.attempts.iter().rev().filter_map(|attempt| attempt.closed.as_ref()?.failure.as_ref())
-    };
-    let deciding = failures().find(|failure| !job.failed_finally || failure.kind == Final);
-    let deciding = deciding.expect("a job fails here because a failure was reported");
-    DeadLetter { reason: deciding.reason.clone(), message: deciding.message.clone() }
+pub(super) fn failure_that_decided(job: &Job) -> DeadLetter {
+    // By time, not by token: the older of two attempts may have failed last.
+    let deciding = job
+        .attempts
+        .iter()
+        .filter_map(|attempt| attempt.closed.as_ref())
+        .filter_map(|closed| Some((closed.at, closed.failure.as_ref()?)))
+        .filter(|(_, failure)| !job.failed_finally || failure.kind == FailureKind::Final)
+        .max_by_key(|(at, _)| *at);
+    let (_, failure) = deciding.expect("a job fails here because a failure was reported");
+    DeadLetter { reason: failure.reason.clone(), message: failure.message.clone() }
 }

@@ -61,7 +61,10 @@ fn revive(change: &mut Change, number: Number) -> Result<(), Refusal> {
     let submission = change.job.submissions.iter_mut().find(|found| found.number == number);
     let submission = submission
         .ok_or_else(|| Refusal::NotFound { what: "submission", id: number.to_string() })?;
-    submission.withdrawn_at = None;
+    if submission.withdrawn_at.take().is_none() {
+        // Never withdrawn: there is nothing to revive, and how it came here stays told.
+        return Ok(());
+    }
     submission.how = crate::history::Joined::Revived;
     change.record(What::Submitted { submission: number, how: crate::history::Joined::Revived });
     Ok(())

@@ -47,7 +47,7 @@ pub(super) fn tell(engine: &mut CrashEngine, lie: &Lie, now: Timestamp) -> Optio
             let victim = held.get(index(*pick, held.len())?)?;
             let lease = Lease { deadline: now, ..victim.lease };
             engine.book.set_lease(victim.token, lease);
-            engine.book.commit();
+            engine.book.commit(|_, _| {});
             Some(Answer::Suspect(Suspected { leases: vec![(victim.job, victim.token)] }))
         }
     }

@@ -53,7 +53,7 @@ impl MemoryEngine {
     pub fn apply(&mut self, command: Command, now: Timestamp) -> Result<Answer, Failure> {
         let now = Moment { at: now, life: self.life };
         let outcome = ops::apply(self, command, now);
-        self.book.commit();
+        self.book.commit(|_, _| {});
         match outcome {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(refusal)) => Err(refusal.into()),
@@ -71,7 +71,7 @@ impl MemoryEngine {
         for (token, lease) in self.book.after_start(start) {
             self.book.set_lease(token, lease);
         }
-        self.book.commit();
+        self.book.commit(|_, _| {});
         self.clock = now.at;
     }
 

@@ -73,7 +73,7 @@ impl CrashEngine {
         self.disk_full = false;
         match outcome {
             Ok(decided) => {
-                self.book.commit();
+                self.book.commit(|_, _| {});
                 self.live.journal_length = self.journal.len();
                 decided.map_err(Failure::from)
             }
@@ -90,7 +90,7 @@ impl CrashEngine {
     /// Puts a record in the place of another, without any rule.
     pub(crate) fn force(&mut self, job: Job) {
         self.book.follow(&job);
-        self.book.commit();
+        self.book.commit(|_, _| {});
         self.live.jobs.insert(job.id, Rc::new(job));
         self.dirty = true;
     }
@@ -156,7 +156,7 @@ impl Engine for CrashEngine {
         for job in self.live.jobs.values() {
             self.book.follow(job);
         }
-        self.book.commit();
+        self.book.commit(|_, _| {});
     }
 
     fn start(&mut self, now: Timestamp) -> Timestamp {
@@ -167,7 +167,7 @@ impl Engine for CrashEngine {
         for (token, lease) in hooks::after_start(self, start) {
             self.book.set_lease(token, lease);
         }
-        self.book.commit();
+        self.book.commit(|_, _| {});
         // What a start decided is in the records before anything is served.
         for job in self.live.jobs.values_mut() {
             if job.has_open_attempt() {
