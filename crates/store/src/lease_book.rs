@@ -44,7 +44,7 @@ pub struct Held {
 /// The book of held leases.
 ///
 /// Invariant: between transactions, exactly the open attempts of all jobs.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct LeaseBook {
     by_token: BTreeMap<Number, Held>,
     by_job: BTreeMap<JobId, Vec<Number>>,
@@ -59,7 +59,7 @@ pub struct LeaseBook {
 }
 
 /// What stood in the book before a change.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Undo {
     /// The whole entry, or none.
     Entry(Number, Option<Box<Held>>),
