@@ -1,7 +1,8 @@
 //! The steps of a write, in their order: create, append, settle, link, (unlink,) sync the folder.
 //!
-//! Each is a function that does one thing to the disk. A crash is possible after each of them; what
-//! is then on the disk is always one of: nothing, an arriving file (swept at start), the whole blob.
+//! Each is a function that does one thing to the disk. A crash is possible after each of them;
+//! what is then on the disk is always one of: nothing, an arriving file (swept at start), the
+//! whole blob.
 
 use std::{
     fs,
@@ -49,8 +50,8 @@ pub(super) fn create(folder: &Path, serial: &AtomicU64) -> Result<Arriving, Blob
     loop {
         let number = serial.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!("{}-{number}", std::process::id()));
-        // Read-only for all but this descriptor: what hands the file to a tool as its input must not
-        // have the tool write over it.
+        // Read-only for all but this descriptor: what hands the file to a tool as its input must
+        // not have the tool write over it.
         let mut options = fs::File::options();
         let file = match options.write(true).create_new(true).mode(0o444).open(&path) {
             Ok(file) => file,
