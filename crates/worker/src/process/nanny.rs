@@ -13,8 +13,7 @@ use rustix::process::{
     set_parent_process_death_signal,
 };
 use tokio::{
-    io::{AsyncBufReadExt as _, BufReader, Lines},
-    net::unix::OwnedReadHalf,
+    io::{AsyncBufReadExt as _, BufReader},
     signal::unix::{SignalKind, signal},
 };
 
@@ -144,8 +143,10 @@ impl Watch {
         let mut hangup = signal(SignalKind::hangup())?;
         let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
         socket.set_nonblocking(true)?;
-        let (reader, writer) = tokio::net::UnixStream::from_std(socket)?.into_split();
-        let mut orders: Lines<BufReader<OwnedReadHalf>> = BufReader::new(reader).lines();
+        // Written to directly: tokio's would not write before its reactor has seen that it can,
+        // and a tool may have ended before the reactor has looked even once.
+        let mut answers = socket.try_clone()?;
+        let mut orders = BufReader::new(tokio::net::UnixStream::from_std(socket)?).lines();
         // A child that ended before the signal was caught.
         self.reap();
         while self.ended.is_none() {
@@ -155,7 +156,7 @@ impl Watch {
                     Some(line) => {
                         let Some(report) = self.obey(Order::parse(&line))? else { break };
                         // A worker that does not listen is about to be gone; the next read tells.
-                        let _unheard = writer.try_write(report.line().as_bytes());
+                        let _unheard = answers.write_all(report.line().as_bytes());
                     }
                     // The worker is gone, or has let go of the child.
                     None => break,
@@ -170,7 +171,7 @@ impl Watch {
         tree.end(|| self.reap())?;
         self.reap();
         let report = self.ended.unwrap_or(Report::Signal(Signal::KILL.as_raw()));
-        let _unheard = writer.try_write(report.line().as_bytes());
+        let _unheard = answers.write_all(report.line().as_bytes());
         Ok(())
     }
 
