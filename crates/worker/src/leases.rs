@@ -145,12 +145,11 @@ impl Leases {
         self.kept.remove(&token);
     }
 
-    /// This attempt is over, and the server may not know: the next heartbeat tells it. Not so if
-    /// its completion may be on the way, which nothing may contradict: then the lease lapses.
+    /// This attempt is over, and the server may not know: a heartbeat tells it soon. If its
+    /// completion may be on the way, none is sent for that alone, so as not to overtake it.
     pub(crate) fn give_up(&mut self, token: Number) {
-        let completing =
-            self.kept.get(&token).is_some_and(|kept| kept.keeper.state() == State::Completing);
-        if !completing && self.kept.remove(&token).is_some() {
+        let given_up = self.kept.remove(&token);
+        if given_up.is_some_and(|kept| kept.keeper.state() != State::Completing) {
             self.sweep();
         }
     }
