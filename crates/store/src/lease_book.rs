@@ -166,18 +166,27 @@ impl LeaseBook {
     }
 
     fn replace(&mut self, token: Number, held: Option<Held>) -> Option<Held> {
-        let before = self.by_token.remove(&token);
-        if let Some(before) = &before {
-            self.unindex(before);
+        // The indexes by time are found through the entries, so they go first and come last.
+        let before = self.by_token.get(&token).map(|before| before.job);
+        before.into_iter().for_each(|job| self.unindex_job(job));
+        let removed = self.by_token.remove(&token);
+        if let Some(removed) = &removed {
+            self.forget(removed);
         }
+        before.into_iter().for_each(|job| self.index_job(job));
         if let Some(held) = held {
-            self.index(held);
+            let job = held.job;
+            self.unindex_job(job);
+            self.by_session.entry(held.session.clone()).or_default().insert(held.token);
+            self.by_job.entry(job).or_default().push(held.token);
+            self.by_token.insert(held.token, held);
+            self.index_job(job);
         }
-        before
+        removed
     }
 
-    fn unindex(&mut self, held: &Held) {
-        self.unindex_job(held.job);
+    /// Takes an entry out of the indexes by session and by job.
+    fn forget(&mut self, held: &Held) {
         if let Some(tokens) = self.by_session.get_mut(&held.session) {
             tokens.remove(&held.token);
             if tokens.is_empty() {
@@ -190,16 +199,6 @@ impl LeaseBook {
                 self.by_job.remove(&held.job);
             }
         }
-        self.index_job(held.job);
-    }
-
-    fn index(&mut self, held: Held) {
-        let job = held.job;
-        self.unindex_job(job);
-        self.by_session.entry(held.session.clone()).or_default().insert(held.token);
-        self.by_job.entry(job).or_default().push(held.token);
-        self.by_token.insert(held.token, held);
-        self.index_job(job);
     }
 
     fn unindex_job(&mut self, job: JobId) {

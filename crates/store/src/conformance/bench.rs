@@ -61,6 +61,7 @@ pub const PAST_TTL_MS: u64 = 31_000;
 /// A store under test.
 #[derive(Debug)]
 pub struct Bench<S> {
+    behaviour: &'static str,
     /// The store.
     pub store: S,
     /// Its clock.
@@ -69,11 +70,11 @@ pub struct Bench<S> {
 }
 
 impl<S: Store> Bench<S> {
-    /// A bench around an empty store.
-    pub fn new(make: impl FnOnce(Arc<dyn Clock>) -> S) -> Self {
+    /// A bench around an empty store, for a behaviour.
+    pub fn new(behaviour: &'static str, make: impl FnOnce(Arc<dyn Clock>) -> S) -> Self {
         let clock = Arc::new(ManualClock::at(BEGINNING));
         let store = make(Arc::<ManualClock>::clone(&clock));
-        Self { store, clock, next: AtomicU64::new(1) }
+        Self { behaviour, store, clock, next: AtomicU64::new(1) }
     }
 
     /// A value never given before.
@@ -195,6 +196,15 @@ impl<S: Store> Bench<S> {
         match self.store.run(verb).await {
             Err(Failure::Refused(refusal)) => refusal,
             other => panic!("it should be refused, but: {other:?}"),
+        }
+    }
+}
+
+impl<S> Drop for Bench<S> {
+    #[expect(clippy::print_stderr, reason = "a failing test says which behaviour it was")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("this behaviour does not hold: {}", self.behaviour);
         }
     }
 }

@@ -11,6 +11,18 @@ use crate::{command::Capability, fault::Fault};
 
 use super::values::{Columns, fault, instant};
 
+const DUE: &str = "SELECT id, run_at_ms FROM jobs WHERE state = 'queued' AND recipe = ?1 \
+                   AND definition = ?2 AND priority = ?3 AND run_at_ms <= ?4 \
+                   ORDER BY run_at_ms, id LIMIT ?5";
+const PRIORITY: &str = "SELECT priority FROM jobs WHERE state = 'queued' AND recipe = ?1 \
+                        AND definition = ?2 AND priority < ?3 ORDER BY priority DESC LIMIT 1";
+const NEXT: &str = "SELECT run_at_ms FROM jobs WHERE state = 'queued' AND recipe = ?1 \
+                    AND definition = ?2 AND priority = ?3 AND run_at_ms > ?4 \
+                    ORDER BY run_at_ms LIMIT 1";
+/// All of the above, whose plans a test looks at.
+#[cfg(test)]
+pub(super) const STATEMENTS: [&str; 3] = [DUE, PRIORITY, NEXT];
+
 /// The job's place among all that are due: higher priority first, then who has waited longest.
 type Place = (Reverse<i16>, Timestamp, JobId);
 
@@ -39,15 +51,12 @@ fn of_capability(
     limit: usize,
     found: &mut Vec<Place>,
 ) -> Result<(), Fault> {
-    let sql = "SELECT id, run_at_ms FROM jobs WHERE state = 'queued' AND recipe = ?1 \
-               AND definition = ?2 AND priority = ?3 AND run_at_ms <= ?4 \
-               ORDER BY run_at_ms, id LIMIT ?5";
     let mut room = limit;
     let mut below = None;
     while room > 0
         && let Some(priority) = next_priority(connection, capability, below)?
     {
-        let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+        let mut statement = connection.prepare_cached(DUE).map_err(fault)?;
         let values = params![
             capability.recipe.as_str(),
             capability.definition.as_bytes(),
@@ -72,10 +81,8 @@ fn next_priority(
     capability: &Capability,
     below: Option<i16>,
 ) -> Result<Option<i16>, Fault> {
-    let sql = "SELECT priority FROM jobs WHERE state = 'queued' AND recipe = ?1 \
-               AND definition = ?2 AND priority < ?3 ORDER BY priority DESC LIMIT 1";
     let below = below.map_or(i64::from(i16::MAX) + 1, i64::from);
-    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+    let mut statement = connection.prepare_cached(PRIORITY).map_err(fault)?;
     let values = params![capability.recipe.as_str(), capability.definition.as_bytes(), below];
     let mut rows = statement.query(values).map_err(fault)?;
     match rows.next().map_err(fault)? {
@@ -90,14 +97,11 @@ pub(super) fn next_due(
     fits: &[Capability],
     now: Timestamp,
 ) -> Result<Option<Timestamp>, Fault> {
-    let sql = "SELECT run_at_ms FROM jobs WHERE state = 'queued' AND recipe = ?1 \
-               AND definition = ?2 AND priority = ?3 AND run_at_ms > ?4 \
-               ORDER BY run_at_ms LIMIT 1";
     let mut earliest: Option<Timestamp> = None;
     for capability in fits {
         let mut below = None;
         while let Some(priority) = next_priority(connection, capability, below)? {
-            let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+            let mut statement = connection.prepare_cached(NEXT).map_err(fault)?;
             let values = params![
                 capability.recipe.as_str(),
                 capability.definition.as_bytes(),

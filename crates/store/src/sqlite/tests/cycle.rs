@@ -1,5 +1,7 @@
 //! The plain way through.
 
+use std::sync::Arc;
+
 use palisade_core::{job::JobState, transition::Beat};
 
 use crate::{
@@ -13,7 +15,7 @@ use crate::{
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_goes_from_submit_to_complete_and_is_there_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let bench = Bench::new(|clock| SqliteStore::open(folder.path(), clock).unwrap());
+    let bench = Bench::new("cycle", |clock| SqliteStore::open(folder.path(), clock).unwrap());
     let mut changes = bench.store.changes();
     let id = bench.new_job().await;
     assert_eq!(changes.recv().await.unwrap()[0].job, id);
@@ -28,8 +30,8 @@ async fn a_job_goes_from_submit_to_complete_and_is_there_after_a_restart() {
     assert_eq!(before.state, JobState::Complete);
     let history = bench.store.query(Query::History(id)).await.unwrap();
 
-    let Bench { store, clock, .. } = bench;
-    drop(store);
+    let clock = Arc::clone(&bench.clock);
+    drop(bench);
     let store = SqliteStore::open(folder.path(), clock).unwrap();
     assert_eq!(store.query(Query::Job(id)).await.unwrap(), View::Job(Some(Box::new(before))));
     assert_eq!(store.query(Query::History(id)).await.unwrap(), history);
