@@ -15,6 +15,7 @@ fn main() {
         seed: arguments[1].parse().expect("a seed"),
         seeds: arguments[2].parse().expect("a count"),
         broken: broken.map(|at| arguments[at + 1].parse().expect("a rule")),
+        sqlite_every: u64::from(arguments.iter().any(|word| word == "--sqlite")),
         ..sim::Config::default()
     };
     if arguments.iter().any(|word| word == "--timeline") {

@@ -6,10 +6,12 @@
 mod crash;
 mod lies;
 mod lock;
+mod sqlite;
 
 pub use crash::CrashEngine;
 pub use lies::Lie;
 pub use lock::LockEngine;
+pub use sqlite::SqliteRecords;
 
 use palisade_core::{JobId, Timestamp, job::Job};
 use palisade_store::{
@@ -22,8 +24,19 @@ use crate::sim::Setting;
 
 /// Records, and the rules over them.
 pub trait Engine: std::fmt::Debug {
-    /// Decides one command. Its result is not durable before the next `commit`.
+    /// Decides one command. Its result is not durable before the next `commit`, except where the
+    /// engine [commits by itself](Self::commits_by_itself).
     fn apply(&mut self, command: &Command, now: Timestamp) -> Result<Answer, Failure>;
+
+    /// Decides commands that came together, each honestly.
+    fn apply_all(&mut self, commands: &[Command], now: Timestamp) -> Vec<Result<Answer, Failure>> {
+        commands.iter().map(|command| self.apply(command, now)).collect()
+    }
+
+    /// Whether what is applied is durable at once, so that a crash cannot come in between.
+    fn commits_by_itself(&self) -> bool {
+        false
+    }
 
     /// Makes everything applied so far durable.
     fn commit(&mut self);
@@ -47,6 +60,9 @@ pub trait Engine: std::fmt::Debug {
 
 /// The empty store of a run.
 pub fn open(setting: Setting, now: Timestamp) -> Box<dyn Engine> {
+    if setting.sqlite && setting.design.is_palisade() && setting.broken.is_none() {
+        return Box::new(SqliteRecords::new(now));
+    }
     setting.design.engine(now, setting.broken)
 }
 

@@ -36,6 +36,10 @@ impl World {
         self.server.turn_is_due = false;
         let batch = std::mem::take(&mut self.server.inbox);
         let fate = self.draw_fate();
+        if fate == Fate::DiesBefore && self.server.engine.commits_by_itself() {
+            self.crash_server("before it decided");
+            return;
+        }
         let replies = self.decide(batch);
         if self.broken == Some(Sabotage::AnsweredBeforeCommit) {
             self.answer(replies.clone());
@@ -99,22 +103,28 @@ impl World {
     fn decide(&mut self, batch: Vec<Message>) -> Replies {
         let now = self.server.clock(self.now, self.design);
         let mut replies = Vec::new();
+        let (mut asked, mut honest) = (Vec::new(), Vec::new());
         for message in batch {
             let Body::Command(command) = message.body else { continue };
-            if !self.healed && self.dice.per_mille(self.plan.disk_full) {
-                self.server.engine.fill_disk();
-            }
             let lie = self.lie_about(&command);
-            let lied = lie.and_then(|lie| self.server.engine.lie(&lie, now));
-            let answer = match lied {
-                Some(answer) => Ok(answer),
-                None => self.server.engine.apply(&command, now),
-            };
-            if let (Command::Submit(submit), Ok(Answer::Submit(submitted))) = (&*command, &answer) {
+            match lie.and_then(|lie| self.server.engine.lie(&lie, now)) {
+                Some(answer) => replies.push((message.from, message.call, Ok(answer))),
+                None => {
+                    asked.push((message.from, message.call));
+                    honest.push(*command);
+                }
+            }
+        }
+        if !self.healed && self.dice.per_mille(self.plan.disk_full) {
+            self.server.engine.fill_disk();
+        }
+        let answers = self.server.engine.apply_all(&honest, now);
+        for ((command, answer), (from, call)) in honest.iter().zip(answers).zip(asked) {
+            if let (Command::Submit(submit), Ok(Answer::Submit(submitted))) = (command, &answer) {
                 let target = self.submitter.target_of(submit.request_id.as_ref());
                 self.server.targets.insert(submitted.submission, target);
             }
-            replies.push((message.from, message.call, answer));
+            replies.push((from, call, answer));
         }
         replies
     }
