@@ -7,7 +7,6 @@ use super::resource::{Context, Highest, LostGrant, Regression, Resource};
 impl Resource {
     pub(crate) fn acquired(&mut self, event: &Event, context: &mut Context<'_>) {
         self.unanswered = None;
-        self.check_token(event);
         if self.is_reentrant(event) {
             self.renewed(event, context);
             return;
@@ -16,6 +15,7 @@ impl Resource {
             self.conclude(event.at, false, context);
         }
         self.take_over(event, context);
+        self.check_token(event);
         self.work = self.next_work();
         self.attempts.push(Attempt::new(event, true, self.work));
         self.holder = Some(self.attempts.len() - 1);

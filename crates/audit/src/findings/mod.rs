@@ -243,3 +243,6 @@ impl Settings {
         self.slack_ms + self.uncertainty_ms
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -50,9 +50,11 @@ impl Resource {
         lines.sort_by_key(|line| (line.mark.at, line.tag, line.mark.source));
         lines.dedup_by(|a, b| a.text == b.text && a.mark.at == b.mark.at);
         let mistake = draft.mistake;
+        let is_mistake = |line: &Told| (line.tag, line.attempt, line.mark.at) == mistake;
+        lines.retain(|line| line.mark.at <= draft.until || is_mistake(line));
         let story = lines.into_iter().map(|line| StoryLine {
             at: line.mark.at,
-            mistake: (line.tag, line.attempt, line.mark.at) == mistake,
+            mistake: is_mistake(&line),
             text: line.text,
             source: line.shown.then_some(line.mark.source),
         });
@@ -65,8 +67,12 @@ impl Resource {
         };
         let others = draft.others.iter().map(|worker| self.who(*worker, context.workers));
         let owners = named.iter().map(|index| self.named(*index, context));
-        // A stranger who released somebody's lock is the one at fault.
-        for name in others.chain(owners) {
+        let at_fault_first: Vec<String> = match draft.kind {
+            // A stranger released somebody's lock.
+            Kind::ForeignRelease => others.chain(owners).collect(),
+            _ => owners.chain(others).collect(),
+        };
+        for name in at_fault_first {
             if !workers.contains(&name) {
                 workers.push(name);
             }

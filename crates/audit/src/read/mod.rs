@@ -263,12 +263,12 @@ impl<'t> Reader<'t> {
             resource,
             event: if refused { EventKind::Refused } else { event },
             ttl_ms: some(Field::TtlMs)
-                .and_then(time::parse_span_ms)
+                .and_then(parse_span_ms)
                 .or(self.translation.ttl_ms.filter(|_| grants)),
             token: some(Field::Token).and_then(|text| text.parse().ok()),
             kind,
             detail: detail.or_else(|| some(Field::Outcome)),
-            duration_ms: some(Field::DurationMs).and_then(time::parse_span_ms),
+            duration_ms: some(Field::DurationMs).and_then(parse_span_ms),
             source: Source { file: self.file, line: self.tally.lines },
         })
     }

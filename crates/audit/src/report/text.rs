@@ -152,13 +152,13 @@ fn advise(out: &mut String, advice: &TtlAdvice) {
         out.push_str(&format!(" (the longest seen is {})", span(advice.current_ms)));
     }
     out.push_str(", weighing how long crashes stall against what pauses waste:\n");
-    out.push_str("         ttl   a crash stalls   all of them   pauses past it   compute wasted\n");
+    out.push_str("           ttl   a crash stalls    all of them   pauses past it   compute wasted\n");
     let place = |choice: &crate::findings::TtlChoice| choice.ttl_ms == advice.suggested_ms;
     let best = advice.choices.iter().position(place).unwrap_or(0);
     for choice in &advice.choices[best.saturating_sub(2)..(best + 3).min(advice.choices.len())] {
         let mark = if choice.ttl_ms == advice.suggested_ms { ">>" } else { "  " };
         out.push_str(&format!(
-            "    {mark}{:>6}   {:>14}   {:>11}   {:>14}   {:>14}\n",
+            "    {mark}{:>10}   {:>14}   {:>12}   {:>14}   {:>14}\n",
             span(choice.ttl_ms),
             span(choice.stall_ms),
             span(choice.stalls_ms),

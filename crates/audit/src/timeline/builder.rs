@@ -24,7 +24,6 @@ pub struct Builder {
     held: Option<Held>,
     /// The last window that ended by itself, from which the next grant takes over.
     lapsed: Option<usize>,
-    last_signs: Vec<Timestamp>,
     ttls_ms: Vec<Option<u64>>,
     count: usize,
 }
@@ -42,7 +41,6 @@ impl Builder {
             },
             held: None,
             lapsed: None,
-            last_signs: Vec::new(),
             ttls_ms: Vec::new(),
             count: 0,
         }
@@ -78,7 +76,7 @@ impl Builder {
             EventKind::Requested | EventKind::Paused => {}
         }
         if !matches!(entry.event, EventKind::Requested | EventKind::Denied) {
-            self.last_signs[lane] = entry.at;
+            self.note_life(lane, entry.at);
         }
     }
 
@@ -119,6 +117,16 @@ impl Builder {
         self.timeline
     }
 
+    /// Notes a sign of life within the lease that covers it.
+    fn note_life(&mut self, lane: usize, at: Timestamp) {
+        let held = self.held.is_some_and(|held| held.lane == lane);
+        if let Some(window) = self.timeline.lanes[lane].windows.last_mut()
+            && (held || at <= window.stretch.to)
+        {
+            window.last_sign = window.last_sign.max(at);
+        }
+    }
+
     fn new_lane(&mut self, entry: &Entry<'_>) -> usize {
         self.timeline.lanes.push(Lane {
             worker: entry.worker.to_owned(),
@@ -127,7 +135,6 @@ impl Builder {
             pauses: Vec::new(),
             marks: Vec::new(),
         });
-        self.last_signs.push(entry.at);
         self.ttls_ms.push(None);
         self.timeline.lanes.len() - 1
     }
@@ -176,6 +183,7 @@ impl Builder {
         let windows = &mut self.timeline.lanes[lane].windows;
         windows.push(Window {
             stretch: Stretch { from: entry.at, to: entry.at },
+            last_sign: entry.at,
             token: entry.token,
             ended: WindowEnd::Open,
         });

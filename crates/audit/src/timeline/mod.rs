@@ -41,6 +41,8 @@ pub struct Stretch {
 pub struct Window {
     /// From the grant to its end.
     pub stretch: Stretch,
+    /// The last that was heard of the worker in it.
+    pub last_sign: Timestamp,
     /// The grant's token.
     pub token: Option<u64>,
     /// How it ended.

@@ -122,7 +122,11 @@ fn draw_lane(out: &mut String, lane: &Lane, index: u64, scale: &Scale, width: u6
     };
     for window in &lane.windows {
         let fill = "fill=\"#8eedc7\" stroke=\"#0c6b58\" stroke-width=\"0.8\"";
-        bar(out, window.stretch, 8, fill, "lease");
+        let silent = "fill=\"#e3f9e5\" stroke=\"#0c6b58\" stroke-width=\"0.8\" \
+                      stroke-dasharray=\"3 2\"";
+        bar(out, window.stretch, 8, silent, "lease, but no sign of life");
+        let lived = Stretch { from: window.stretch.from, to: window.last_sign };
+        bar(out, lived, 8, fill, "lease");
         if window.ended == WindowEnd::Cut {
             let x = scale.x(window.stretch.to);
             out.push_str(&format!(

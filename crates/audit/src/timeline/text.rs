@@ -13,6 +13,7 @@ const LANES_MAX: usize = 40;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Ink {
     Nothing,
+    Silent,
     Lease,
     Trespass,
     Pause,
@@ -22,6 +23,7 @@ enum Ink {
 const fn glyph(ink: Ink) -> (char, &'static str, &'static str) {
     match ink {
         Ink::Nothing => (' ', "", ""),
+        Ink::Silent => ('┄', "2;32", "lease, but no sign of life"),
         Ink::Lease => ('━', "32", "lease"),
         Ink::Trespass => ('~', "31", "at work without a lease"),
         Ink::Pause => ('·', "33", "pause"),
@@ -103,7 +105,7 @@ fn axis(stretch: Stretch, name_width: usize, width: usize, style: Style) -> Stri
     let labels: String = labels.into_iter().collect();
     let marks: String = marks.into_iter().collect();
     let length = span(stretch.to.since_ms(stretch.from));
-    let length = shortened(&length, name_width);
+    let length = if length.len() <= name_width { length } else { String::new() };
     format!(
         "  {}  {}\n  {:<name_width$}  {}\n",
         paint(&format!("{length:<name_width$}"), "2", style),
@@ -122,7 +124,8 @@ fn inks(lane: &Lane, stretch: Stretch, width: usize) -> Vec<Ink> {
         }
     };
     for window in &lane.windows {
-        fill(window.stretch, Ink::Lease);
+        fill(window.stretch, Ink::Silent);
+        fill(Stretch { from: window.stretch.from, to: window.last_sign }, Ink::Lease);
     }
     for trespass in &lane.trespasses {
         fill(*trespass, Ink::Trespass);
