@@ -183,6 +183,13 @@ impl Attempt {
         self.effects.iter().filter(|effect| !effect.refused)
     }
 
+    /// Until when the lease can have run: a history that logs no renewals leaves it open whether
+    /// the last sign of life went with one.
+    pub(crate) fn latest_deadline(&self) -> Option<Timestamp> {
+        let last = self.last_sign.at.plus_ms(self.ttl_ms?);
+        Some(self.deadline.map_or(last, |deadline| deadline.max(last)))
+    }
+
     /// When it was over: its end, or the last that was heard of it.
     pub(crate) fn over(&self) -> Mark {
         self.end.map_or(self.last_sign, |(_, mark)| {

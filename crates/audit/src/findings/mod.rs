@@ -245,4 +245,6 @@ impl Settings {
 }
 
 #[cfg(test)]
+mod clean_tests;
+#[cfg(test)]
 mod tests;

@@ -188,7 +188,7 @@ impl Resource {
             Some(holder) if holder.worker == event.worker => false,
             Some(holder) => {
                 holder.end.is_some()
-                    || holder.deadline.is_some_and(|deadline| {
+                    || holder.latest_deadline().is_some_and(|deadline| {
                         let grace_ms = (holder.ttl_ms.unwrap_or(0) / 2).max(2_000);
                         event.at > deadline.plus_ms(grace_ms + context.settings.tolerance_ms())
                     })

@@ -25,6 +25,7 @@ impl Resource {
     }
 
     pub(crate) fn renewed(&mut self, event: &Event, context: &mut Context<'_>) {
+        context.totals.renewals += 1;
         let index = self.attempt_of(event.worker).unwrap_or_else(|| self.unseen(event));
         self.sign(index, event, false, context);
         let attempt = &mut self.attempts[index];
@@ -73,13 +74,22 @@ impl Resource {
     }
 
     pub(crate) fn effect(&mut self, event: &Event, context: &mut Context<'_>) {
-        let index = self.attempt_of(event.worker).unwrap_or_else(|| self.unseen(event));
         let refused = event.event == EventKind::Refused;
         if refused {
             context.totals.effects_refused += 1;
         } else {
             context.totals.effects_landed += 1;
         }
+        let ghost = self.ghost.as_ref().is_some_and(|ghost| ghost.worker == event.worker);
+        let below = self.highest.zip(event.token).is_some_and(|(highest, token)| {
+            token < highest.token
+        });
+        let index = match self.attempt_of(event.worker) {
+            Some(index) => index,
+            None if ghost || below => self.unseen(event),
+            // Storage, or a deliverer, may log effects without ever holding anything.
+            None => return,
+        };
         self.sign(index, event, true, context);
         let late = self.is_late(index, event, context.settings.tolerance_ms());
         let attempt = &mut self.attempts[index];
@@ -191,7 +201,9 @@ impl Resource {
             attempt.paused_ms += silent_ms;
             context.totals.pauses.add(silent_ms);
         } else if attempt.gaps >= 2 && silent_ms > half_ttl_ms.max(usual_ms * 3).max(fleet_ms * 2) {
-            if crosses(attempt.deadline, taken_at, from.at, mark.at) {
+            // Where renewals are not logged, the lease may have been kept all the while.
+            let kept = context.totals.renewals == 0 && taken_at.is_none();
+            if !kept && crosses(attempt.deadline, taken_at, from.at, mark.at) {
                 attempt.pause = Some(pause);
             }
             attempt.paused_ms += silent_ms;

@@ -13,6 +13,8 @@ use crate::words::{count, span};
 const STALL_MIN_MS: u64 = 60_000;
 /// Where nothing is known of how often workers speak, only a silence this long counts, in ms.
 const STALL_BLIND_MS: u64 = 600_000;
+/// Work that is free is taken up within this time, where anybody means to, in ms.
+const UNTAKEN_MS: u64 = 120_000;
 /// A lock without expiry that another got within this time was recovered, in ms.
 const RECOVERED_MS: u64 = 300_000;
 /// Renewals without work that make a holder look stuck.
@@ -59,7 +61,7 @@ impl Resource {
         }
         let limit_ms = silence_limit_ms(attempt, context);
         let late = taken.waiting.late_count > 0
-            && taken.deadline.is_some_and(|deadline| {
+            && attempt.latest_deadline().is_some_and(|deadline| {
                 taken.mark.at > deadline.plus_ms(attempt.ttl_ms.unwrap_or(0).max(10_000))
             });
         let untimed = taken.deadline.is_none()
@@ -83,12 +85,13 @@ impl Resource {
         let attempt = &self.attempts[index];
         let silent_ms = now.since_ms(attempt.last_sign.at);
         let limit_ms = silence_limit_ms(attempt, context);
-        if silent_ms <= limit_ms {
+        // Of a grant that the history does not show, it cannot be said that it was kept.
+        if silent_ms <= limit_ms || attempt.granted.is_none() {
             return None;
         }
         let is_holder = self.holder == Some(index);
         let free = attempt.freed.is_some()
-            || attempt.deadline.is_some_and(|deadline| deadline < now);
+            || attempt.latest_deadline().is_some_and(|deadline| deadline < now);
         let refused_late = is_holder && self.waiting.late_count > 0;
         let long_lease = is_holder
             && self.waiting.count > 0
@@ -96,7 +99,10 @@ impl Resource {
         if is_holder && (attempt.deadline.is_none() || refused_late || (!free && long_lease)) {
             return Some(self.stall(index, now, context));
         }
-        (free && self.was_lost(index, context)).then(|| self.lost_work(index, now, context))
+        let free_since = attempt.freed.map(|mark| mark.at).or(attempt.latest_deadline())?;
+        let untaken = now.since_ms(free_since) > limit_ms.max(UNTAKEN_MS);
+        (free && untaken && self.was_lost(index, context))
+            .then(|| self.lost_work(index, now, context))
     }
 
     /// Whether an attempt's work came to nothing: it had begun, and neither it nor another
@@ -254,8 +260,12 @@ fn silence_limit_ms(attempt: &Attempt, context: &Context<'_>) -> u64 {
     let gaps = &context.habits.gaps;
     let fleet_ms = if gaps.count() >= 5 { gaps.rough_quantile_ms(99) } else { 0 };
     let usual_ms = attempt.gap_max_ms.max(fleet_ms);
-    let blind = attempt.gaps < 3 && fleet_ms == 0;
-    let floor_ms = if blind { STALL_BLIND_MS } else { STALL_MIN_MS };
+    // Of a holder that has not spoken often enough, only the length of others' work is known.
+    let floor_ms = if attempt.gaps < 3 {
+        STALL_BLIND_MS.max(context.totals.compute.max_ms() * 2)
+    } else {
+        STALL_MIN_MS
+    };
     (usual_ms * 4).max(ttl_ms * 2).max(floor_ms)
 }
 

@@ -10,6 +10,7 @@ pub(crate) struct Totals {
     pub(crate) events: u64,
     pub(crate) attempts: u64,
     pub(crate) completions: u64,
+    pub(crate) renewals: u64,
     pub(crate) effects_landed: u64,
     pub(crate) effects_refused: u64,
     pub(crate) duplicate_ms: u64,
