@@ -258,3 +258,6 @@ fn skew_of(offset_ms: i64, room: Option<u64>, pairs: u64, contradicted: i64) -> 
     Skew { offset_ms, uncertainty_ms: room, pairs, contradicted, sureness }
 }
 
+
+#[cfg(test)]
+mod tests;

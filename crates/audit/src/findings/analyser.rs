@@ -105,7 +105,7 @@ impl Analyser {
         self.drain(true);
         for id in 0..self.resources.len() {
             let id = u32::try_from(id).expect("numbers of resources fit in 32 bits");
-            if !self.resources[id as usize].attempts.is_empty() {
+            if self.resources[id as usize].last_event != Timestamp(0) {
                 self.conclude(id);
             }
         }

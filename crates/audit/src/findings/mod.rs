@@ -18,6 +18,7 @@ mod stalls;
 mod story;
 mod summary;
 mod verdict;
+mod waits;
 
 pub use analyser::Analyser;
 pub use habits::Samples;

@@ -6,6 +6,7 @@ use super::attempt::{Attempt, End, Mark, Waiting};
 use super::habits::{Habits, Tracks};
 use super::order::{Event, NOBODY};
 use super::summary::Totals;
+use super::waits::Unanswered;
 use super::{Finding, Settings};
 use crate::EventKind;
 use crate::names::Names;
@@ -74,8 +75,7 @@ pub(crate) struct Resource {
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) holder: Option<usize>,
     pub(crate) waiting: Waiting,
-    /// A request that has had no answer yet, with how many there were.
-    pub(crate) unanswered: Option<(Mark, u32)>,
+    pub(crate) unanswered: Option<Unanswered>,
     pub(crate) highest: Option<Highest>,
     pub(crate) work: u32,
     pub(crate) both: Vec<Both>,
@@ -170,9 +170,8 @@ impl Resource {
     }
 
     fn requested(&mut self, event: &Event) {
-        let count = self.unanswered.map_or(0, |(_, count)| count);
-        let first = self.unanswered.map_or(event.mark(), |(mark, _)| mark);
-        self.unanswered = Some((first, count + 1));
+        let (first, worker) = (event.mark(), event.worker);
+        self.unanswered.get_or_insert(Unanswered { first, worker, count: 0 }).count += 1;
     }
 
     fn denied(&mut self, event: &Event, context: &Context<'_>) {

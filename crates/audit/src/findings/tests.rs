@@ -429,6 +429,31 @@ fn denials_after_the_holder_was_through_mean_a_lock_that_was_never_given_up() {
 }
 
 #[test]
+fn denials_by_a_holder_that_was_never_seen_are_a_stall() {
+    let mut history = String::new();
+    for minute in 0..30 {
+        history.push_str(&format!("{} b requested\n{}.1 b denied\n", minute * 60, minute * 60));
+    }
+    assert_eq!(told(&diagnose(&history)), ["stall  unknown"]);
+}
+
+#[test]
+fn a_request_that_nobody_answers_is_a_stall_if_nobody_holds_it() {
+    let findings = diagnose(
+        "0 a acquired ttl=30
+         5 a effect
+         6 a completed
+         7 a released
+         20 b requested
+         30 c acquired ttl=30 on=other
+         31 c completed on=other
+         1000 c acquired ttl=30 on=other
+         1001 c completed on=other",
+    );
+    assert_eq!(told(&findings), ["stall b unknown"]);
+}
+
+#[test]
 fn work_that_nobody_took_up_is_lost() {
     let mut history = String::from(
         "0 a acquired ttl=30

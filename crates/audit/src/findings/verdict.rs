@@ -59,6 +59,10 @@ impl Resource {
                 }
             }
         }
+        if over && let Some(finding) = self.find_waits(now, context) {
+            context.totals.kinds[Kind::Stall as usize] += 1;
+            context.findings.push(finding);
+        }
         let holder = self.holder.filter(|_| !over).map(|holder| self.attempts[holder].clone());
         self.clear();
         if let Some(mut attempt) = holder.filter(|attempt| attempt.end.is_none()) {

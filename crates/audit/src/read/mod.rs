@@ -311,3 +311,6 @@ impl<'t> Reader<'t> {
     }
 }
 
+
+#[cfg(test)]
+mod tests;
