@@ -281,6 +281,7 @@ fn redisson_applications_lines_are_understood() {
     assert_eq!(entries[0], "1773478800000 export-3 export:42 acquired ttl=30000");
     assert!(entries[1].contains("export:42 renew_failed"), "{entries:#?}");
     assert_eq!(entries[3], "1773478855000 export-3 export:42 effect kind=uploaded");
+    assert!(entries.len() == 6, "{entries:#?}");
     assert!(entries[4].contains("export:42 released detail=not locked by current thread"));
     assert_eq!(entries[5], "1773478857000 export-9 export:42 denied");
     assert_eq!((entries.len(), tally.unreadable_lines), (6, 0));

@@ -110,11 +110,38 @@ impl Builder {
                 }
             }
             lane.marks.sort_by_key(|mark| (mark.at, mark.sign));
+            let heard = lane.marks.iter().filter(|mark| {
+                !matches!(mark.sign, Sign::Expired | Sign::Denied)
+            });
+            let heard_last = heard.map(|mark| mark.at).max().unwrap_or_default();
+            for window in &mut lane.windows {
+                // Only whoever is not heard of again is silent; others were just quiet.
+                if heard_last > window.last_sign {
+                    window.last_sign = window.stretch.to;
+                }
+            }
         }
+        self.put_holders_first();
         if self.timeline.stretch.from > self.timeline.stretch.to {
             self.timeline.stretch = Stretch { from: Timestamp(0), to: Timestamp(0) };
         }
         self.timeline
+    }
+
+    /// Puts the lanes in the order of their first leases; who was only denied comes last.
+    fn put_holders_first(&mut self) {
+        let mut order: Vec<usize> = (0..self.timeline.lanes.len()).collect();
+        order.sort_by_key(|lane| {
+            let first = self.timeline.lanes[*lane].windows.first();
+            first.map_or(Timestamp(u64::MAX), |window| window.stretch.from)
+        });
+        let place = |lane: usize| order.iter().position(|other| *other == lane).unwrap_or(lane);
+        for takeover in &mut self.timeline.takeovers {
+            takeover.from_lane = place(takeover.from_lane);
+            takeover.to_lane = place(takeover.to_lane);
+        }
+        let lanes = &self.timeline.lanes;
+        self.timeline.lanes = order.iter().map(|lane| lanes[*lane].clone()).collect();
     }
 
     /// Notes a sign of life within the lease that covers it.

@@ -130,6 +130,48 @@ pub struct Takeover {
     pub to_lane: usize,
 }
 
+/// The lanes' names, fit for `width` characters: what all of them share at the end, then at the
+/// start, is left out first.
+fn short_names(lanes: &[&Lane], width: usize) -> Vec<String> {
+    let mut names: Vec<String> = lanes.iter().map(|lane| lane.worker.clone()).collect();
+    let longest = |names: &[String]| names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
+    if names.len() > 1 && longest(&names) > width {
+        let suffix = shared(&names, |name| Box::new(name.chars().rev()));
+        for name in &mut names {
+            let keep = name.chars().count() - suffix;
+            *name = name.chars().take(keep).chain((suffix > 0).then_some('…')).collect();
+        }
+    }
+    if names.len() > 1 && longest(&names) > width {
+        let prefix = shared(&names, |name| Box::new(name.chars()));
+        for name in &mut names {
+            let rest = name.chars().skip(prefix);
+            *name = (prefix > 0).then_some('…').into_iter().chain(rest).collect();
+        }
+    }
+    names.into_iter().map(|name| cut(&name, width)).collect()
+}
+
+/// How many characters all names share at one end, short of a whole name and of a word's middle.
+fn shared(names: &[String], side: fn(&str) -> Box<dyn Iterator<Item = char> + '_>) -> usize {
+    let first: Vec<char> = side(&names[0]).collect();
+    let common = |name: &String| first.iter().zip(side(name)).take_while(|(a, b)| *a == b).count();
+    let most = names.iter().map(common).min().unwrap_or(0);
+    let boundary = |length: &usize| {
+        *length == 0 || matches!(first[*length - 1], '.' | '-' | '_' | ':' | '/' | '@')
+    };
+    (0..=most).rev().find(boundary).unwrap_or(0)
+}
+
+/// The end of a name that is too long: names of one fleet differ at their ends.
+fn cut(name: &str, width: usize) -> String {
+    let length = name.chars().count();
+    if length <= width {
+        return name.to_owned();
+    }
+    std::iter::once('…').chain(name.chars().skip(length + 1 - width)).collect()
+}
+
 /// One resource as a picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline {

@@ -3,14 +3,18 @@
 use palisade_core::Timestamp;
 
 use super::axis::ticks;
-use super::{Lane, Mark, Sign, Stretch, Timeline, WindowEnd};
+use super::{Lane, Mark, Sign, Stretch, Timeline, WindowEnd, short_names};
 use crate::words::{clock, date, span};
 
 const LANE_HEIGHT: u64 = 46;
 const TOP: u64 = 64;
 const LEFT: u64 = 150;
 const RIGHT: u64 = 30;
-const LEGEND_HEIGHT: u64 = 44;
+const LEGEND_ROW: u64 = 22;
+/// Labels this near to each other become one.
+const SHARED_LABEL: u64 = 14;
+/// The longest name that fits left of the lanes, in characters.
+const NAME_MAX: usize = 19;
 /// A letter's width at the size of labels, in tenths of a unit.
 const LETTER_TENTHS: u64 = 62;
 
@@ -19,7 +23,9 @@ pub fn draw_svg(timeline: &Timeline, width: u64) -> String {
     let width = width.max(600);
     let lanes = timeline.lanes.len() as u64;
     let bottom = TOP + lanes * LANE_HEIGHT;
-    let height = bottom + LEGEND_HEIGHT;
+    let mut legend = String::new();
+    let rows = draw_legend(&mut legend, bottom + 24, width);
+    let height = bottom + 20 + rows * LEGEND_ROW;
     let scale = Scale { stretch: timeline.stretch, width: width - LEFT - RIGHT };
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
@@ -47,8 +53,10 @@ pub fn draw_svg(timeline: &Timeline, width: u64) -> String {
             TOP - 16,
         ));
     }
+    let names = short_names(&timeline.lanes.iter().collect::<Vec<_>>(), NAME_MAX);
     for (index, lane) in timeline.lanes.iter().enumerate() {
-        draw_lane(&mut out, lane, index as u64, &scale, width);
+        draw_name(&mut out, &names[index], index as u64, width);
+        draw_lane(&mut out, lane, index as u64, &scale);
     }
     for takeover in &timeline.takeovers {
         let x = scale.x(takeover.at);
@@ -63,7 +71,7 @@ pub fn draw_svg(timeline: &Timeline, width: u64) -> String {
              stroke-width=\"1.2\" stroke-dasharray=\"3 3\" marker-end=\"url(#arrow)\"/>\n"
         ));
     }
-    draw_legend(&mut out, bottom + 26);
+    out.push_str(&legend);
     out.push_str("</svg>\n");
     out
 }
@@ -94,7 +102,7 @@ patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#fff3c4\"/
 markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0 L8 4 L0 8 z\" fill=\"#52606d\"/></marker>\
 </defs>\n";
 
-fn draw_lane(out: &mut String, lane: &Lane, index: u64, scale: &Scale, width: u64) {
+fn draw_name(out: &mut String, name: &str, index: u64, width: u64) {
     let y = middle(index);
     let edge = TOP + index * LANE_HEIGHT - 6;
     if index % 2 == 0 {
@@ -106,8 +114,12 @@ fn draw_lane(out: &mut String, lane: &Lane, index: u64, scale: &Scale, width: u6
     out.push_str(&format!(
         "<text x=\"16\" y=\"{}\" fill=\"#1f2933\">{}</text>\n",
         y + 4,
-        escaped(&shortened(&lane.worker)),
+        escaped(name),
     ));
+}
+
+fn draw_lane(out: &mut String, lane: &Lane, index: u64, scale: &Scale) {
+    let y = middle(index);
     let bar = |out: &mut String, part: Stretch, half: u64, fill: &str, about: &str| {
         let (from, to) = (scale.x(part.from), scale.x(part.to));
         out.push_str(&format!(
@@ -150,17 +162,23 @@ fn draw_lane(out: &mut String, lane: &Lane, index: u64, scale: &Scale, width: u6
 }
 
 fn draw_mark(out: &mut String, mark: &Mark, x: u64, y: u64) {
-    let shape = match mark.sign {
+    let shape = mark_shape(mark.sign, x, y);
+    out.push_str(&format!("<g><title>{}</title>{shape}</g>\n", escaped(&about(mark))));
+}
+
+fn mark_shape(sign: Sign, x: u64, y: u64) -> String {
+    match sign {
         Sign::Work => tick(x, y, 2, "#3f9142", 1),
         Sign::Denied => {
             format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"2.5\" fill=\"none\" stroke=\"#9aa5b1\"/>")
         }
         Sign::Renewed => tick(x, y, 8, "#0c6b58", 2),
         Sign::Released => tick(x, y, 11, "#0c6b58", 2),
+        // Beside its place, where the last effect usually stands.
         Sign::Completed => format!(
-            "<path d=\"M{} {y} l3 4 l6 -8\" fill=\"none\" stroke=\"#05606e\" \
-             stroke-width=\"2.4\"/>",
-            x.saturating_sub(4)
+            "<path d=\"M{} {y} l3 4 l6 -9\" fill=\"none\" stroke=\"#05606e\" \
+             stroke-width=\"2.2\"/>",
+            x + 10
         ),
         Sign::RenewFailed => format!(
             "<text x=\"{x}\" y=\"{}\" text-anchor=\"middle\" font-weight=\"700\" font-size=\"15\" \
@@ -189,8 +207,7 @@ fn draw_mark(out: &mut String, mark: &Mark, x: u64, y: u64) {
             x + 5,
             y + 5
         ),
-    };
-    out.push_str(&format!("<g><title>{}</title>{shape}</g>\n", escaped(&about(mark))));
+    }
 }
 
 fn about(mark: &Mark) -> String {
@@ -243,21 +260,32 @@ fn triangle(x: u64, y: u64, colour: &str) -> String {
 
 /// Tokens and kinds of effects under the bar, as far as they do not run into each other.
 fn draw_labels(out: &mut String, lane: &Lane, scale: &Scale, y: u64) {
-    let mut free_from = 0;
+    let mut labels: Vec<(u64, Sign, String)> = Vec::new();
     for mark in lane.marks.iter().filter(|mark| mark.sign >= Sign::Granted) {
         let token = mark.token.map(|token| format!("#{token}"));
         let text: Vec<String> = mark.label.clone().into_iter().chain(token).collect();
-        if text.is_empty() {
-            continue;
+        let (x, text) = (scale.x(mark.at), text.join(" "));
+        match labels.last_mut() {
+            _ if text.is_empty() => {}
+            // Effects at nearly one place share a label.
+            Some((at, sign, known)) if *sign == mark.sign && x - *at <= SHARED_LABEL => {
+                if !known.split(", ").any(|known| known == text) {
+                    known.push_str(", ");
+                    known.push_str(&text);
+                }
+            }
+            _ => labels.push((x, mark.sign, text)),
         }
-        let text = text.join(" ");
+    }
+    let mut free_from = 0;
+    for (x, sign, text) in labels {
         let half = text.chars().count() as u64 * LETTER_TENTHS / 20;
-        let x = scale.x(mark.at).max(LEFT + half).min(LEFT + scale.width + RIGHT - half - 2);
+        let x = x.max(LEFT + half).min(LEFT + scale.width + RIGHT - half - 2);
         if x - half < free_from {
             continue;
         }
         free_from = x + half + 6;
-        let colour = match mark.sign {
+        let colour = match sign {
             Sign::Refused => "#8719e0",
             Sign::LandedLate => "#ba2525",
             _ => "#52606d",
@@ -271,52 +299,50 @@ fn draw_labels(out: &mut String, lane: &Lane, scale: &Scale, y: u64) {
     }
 }
 
-fn draw_legend(out: &mut String, y: u64) {
-    let mut x = 16;
-    let mut item = |shape: String, text: &str| {
+/// A shape that is drawn for the legend around a point.
+type Shape = fn(u64, u64) -> String;
+
+/// What the shapes mean, in rows as wide as the picture; answers how many rows there are.
+fn draw_legend(out: &mut String, top: u64, width: u64) -> u64 {
+    let items: [(Shape, &str); 11] = [
+        (|x, y| sample(x, y, "fill=\"#8eedc7\" stroke=\"#0c6b58\""), "lease"),
+        (
+            |x, y| {
+                let dashes = "stroke-dasharray=\"3 2\"";
+                sample(x, y, &format!("fill=\"#e3f9e5\" stroke=\"#0c6b58\" {dashes}"))
+            },
+            "no sign of life",
+        ),
+        (|x, y| tick(x, y, 6, "#0c6b58", 2), "renewed"),
+        (|x, y| sample(x, y, "fill=\"url(#pause)\""), "pause"),
+        (|x, y| sample(x, y, "fill=\"#f86a6a\""), "at work without a lease"),
+        (|x, y| mark_shape(Sign::Expired, x, y), "ran out"),
+        (|x, y| mark_shape(Sign::RenewFailed, x, y), "renewal failed"),
+        (|x, y| mark_shape(Sign::Denied, x, y), "denied"),
+        (|x, y| mark_shape(Sign::Landed, x, y), "effect landed"),
+        (|x, y| mark_shape(Sign::LandedLate, x, y), "landed too late"),
+        (|x, y| mark_shape(Sign::Refused, x, y), "refused"),
+    ];
+    let (mut x, mut row) = (24, 0);
+    for (shape, text) in items {
+        let length = 38 + text.len() as u64 * LETTER_TENTHS / 10;
+        if x + length > width {
+            (x, row) = (24, row + 1);
+        }
+        let y = top + row * LEGEND_ROW;
         out.push_str(&format!(
-            "{shape}<text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"#52606d\">{text}</text>\n",
+            "{}<text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"#52606d\">{text}</text>\n",
+            shape(x, y),
             x + 14,
             y + 4
         ));
-        x += 24 + text.len() as u64 * LETTER_TENTHS / 10;
-        x
-    };
-    let bar = |x: u64, fill: &str| {
-        format!("<rect x=\"{}\" y=\"{}\" width=\"16\" height=\"9\" {fill}/>", x - 6, y - 5)
-    };
-    let mut next = item(bar(16, "fill=\"#8eedc7\" stroke=\"#0c6b58\""), "lease");
-    next = item(tick(next + 4, y, 6, "#0c6b58", 2), "renewed");
-    next = item(bar(next, "fill=\"url(#pause)\""), "pause");
-    next = item(bar(next, "fill=\"#f86a6a\""), "at work without a lease");
-    next = item(
-        format!(
-            "<line x1=\"{0}\" y1=\"{1}\" x2=\"{0}\" y2=\"{2}\" stroke=\"#cb6e17\" \
-             stroke-width=\"2\" stroke-dasharray=\"2 2\"/>",
-            next + 4,
-            y - 8,
-            y + 8
-        ),
-        "ran out",
-    );
-    next = item(triangle(next + 2, y, "#0b69a3"), "effect landed");
-    next = item(triangle(next + 2, y, "#ba2525"), "landed too late");
-    item(
-        format!(
-            "<circle cx=\"{}\" cy=\"{y}\" r=\"5\" fill=\"none\" stroke=\"#8719e0\" \
-             stroke-width=\"2\"/>",
-            next + 2
-        ),
-        "refused",
-    );
+        x += length;
+    }
+    row + 1
 }
 
-fn shortened(text: &str) -> String {
-    if text.chars().count() <= 18 {
-        return text.to_owned();
-    }
-    let tail: Vec<char> = text.chars().rev().take(17).collect();
-    format!("…{}", tail.into_iter().rev().collect::<String>())
+fn sample(x: u64, y: u64, fill: &str) -> String {
+    format!("<rect x=\"{}\" y=\"{}\" width=\"18\" height=\"9\" {fill}/>", x - 9, y - 5)
 }
 
 /// Text that is safe within markup.

@@ -1,7 +1,7 @@
 //! A timeline in a terminal.
 
 use super::axis::{place, ticks};
-use super::{Lane, Mark, Sign, Stretch, Style, Timeline, WindowEnd};
+use super::{Lane, Mark, Sign, Stretch, Style, Timeline, WindowEnd, short_names};
 use crate::words::span;
 
 /// The longest that a worker's name may be, in columns.
@@ -45,20 +45,20 @@ const fn glyph(ink: Ink) -> (char, &'static str, &'static str) {
 /// The picture, a lane to a line, with a line of labels under lanes that have effects.
 pub fn draw_text(timeline: &Timeline, style: Style) -> String {
     let lanes = shown_lanes(timeline);
-    let longest = lanes.iter().map(|lane| lane.worker.chars().count()).max().unwrap_or(0);
+    let names = short_names(&lanes, NAME_MAX);
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let name_width = longest.clamp(4, NAME_MAX);
     let width = style.width.max(60) - name_width - 4;
     let mut out = String::new();
     out.push_str(&axis(timeline.stretch, name_width, width, style));
     let mut used: Vec<Ink> = Vec::new();
-    for lane in &lanes {
+    for (lane, name) in lanes.iter().zip(&names) {
         let inks = inks(lane, timeline.stretch, width);
         for ink in &inks {
             if !used.contains(ink) {
                 used.push(*ink);
             }
         }
-        let name = shortened(&lane.worker, name_width);
         out.push_str(&format!("  {name:<name_width$}  {}\n", painted(&inks, style)));
         if let Some(labels) = labels(lane, timeline.stretch, width) {
             out.push_str(&format!("  {:<name_width$}  {}\n", "", painted_labels(&labels, style)));
@@ -246,15 +246,6 @@ fn legend(mut used: Vec<Ink>, style: Style) -> String {
     }
     out.push_str(&format!("{}\n", line.trim_end()));
     out
-}
-
-fn shortened(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    // Names of one fleet differ at their ends.
-    let tail: Vec<char> = text.chars().rev().take(width - 1).collect();
-    format!("…{}", tail.into_iter().rev().collect::<String>())
 }
 
 fn paint(text: &str, colour: &str, style: Style) -> String {
