@@ -65,6 +65,8 @@ pub(crate) enum Verb {
     History(HistoryArgs),
     /// Show what the server's workers hold.
     Workers,
+    /// Explain what went wrong in somebody else's lock logs.
+    Diagnose(crate::diagnose::DiagnoseArgs),
     /// Print the fence for a database of your own: a table, and a guard to call in your transaction.
     SqlGuard(crate::commands::sql_guard::SqlGuardArgs),
     /// Export real videos on real workers, one of which is killed and two of which are paused.
