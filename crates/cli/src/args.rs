@@ -4,8 +4,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::commands::{
     cancel::CancelArgs, demo::DemoArgs, export::ExportArgs, get::GetArgs, history::HistoryArgs,
-    job::JobArgs, jobs::JobsArgs, retry::RetryArgs, serve::ServeArgs,
-    submit::SubmitArgs, up::UpArgs, wait::WaitArgs, worker::WorkerArgs,
+    job::JobArgs, jobs::JobsArgs, retry::RetryArgs, serve::ServeArgs, submit::SubmitArgs,
+    up::UpArgs, wait::WaitArgs, worker::WorkerArgs,
 };
 
 /// Runs expensive media exports on many workers, and stays correct when workers crash, pause, or

@@ -1,5 +1,7 @@
 //! The log, on standard error.
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::EnvFilter;
 
 /// Starts the log. `PALISADE_LOG` chooses what is in it (`debug`, `palisade_worker=trace`, …);
@@ -8,8 +10,6 @@ pub(crate) fn start(usual: &str) {
     let chosen = std::env::var("PALISADE_LOG").unwrap_or_default();
     let filter = if chosen.is_empty() { EnvFilter::new(usual) } else { EnvFilter::new(chosen) };
     // A log that was started already serves as well.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .try_init();
+    let _ =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
 }

@@ -1,6 +1,9 @@
 //! What `submit` and `export` are given: recipe, inputs, parameters.
 
-use std::{collections::BTreeMap, path::{Path, PathBuf}};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use palisade_api::{
     Client, ClientError,

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use palisade_artefacts::LocalBlobs;
-use palisade_server::{Server, ServerConfig, ServerParts, config::Tokens};
+use palisade_server::{Server, ServerConfig, ServerParts, Tokens};
 use palisade_store::sqlite::SqliteStore;
 use palisade_worker::{entropy::OsEntropy, recipes};
 
@@ -52,9 +52,8 @@ pub(crate) async fn start(args: &ServeArgs) -> anyhow::Result<Server> {
     let book = recipes::load(args.place.recipes.as_deref())?;
     let data = args.place.data.clone();
     // Opening migrates and reads what is leased: it may take a moment, and blocks.
-    let store = tokio::task::spawn_blocking(move || {
-        SqliteStore::open(&data, Arc::new(SystemClock::new()))
-    });
+    let store =
+        tokio::task::spawn_blocking(move || SqliteStore::open(&data, Arc::new(SystemClock::new())));
     let store = store.await.context("opening the store panicked")??;
     let blobs = LocalBlobs::open(args.place.data.join("blobs")).await?;
     let config = ServerConfig {

@@ -91,13 +91,12 @@ impl Embedded {
     /// Starts them, on a free port of loopback.
     pub(crate) async fn start(options: &EmbeddedOptions) -> anyhow::Result<Self> {
         logs::start("error");
-        let (data, temporary) = match &options.data {
-            Some(data) => (data.clone(), None),
-            None => {
-                let folder = tempfile::Builder::new().prefix("palisade-").tempdir();
-                let folder = folder.context("cannot make a temporary folder")?;
-                (folder.path().to_owned(), Some(folder))
-            }
+        let (data, temporary) = if let Some(data) = &options.data {
+            (data.clone(), None)
+        } else {
+            let folder = tempfile::Builder::new().prefix("palisade-").tempdir();
+            let folder = folder.context("cannot make a temporary folder")?;
+            (folder.path().to_owned(), Some(folder))
         };
         let place = PlaceArgs { data, recipes: options.recipes.clone() };
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));

@@ -15,7 +15,7 @@ use palisade_worker::{
     disk::SystemDisk,
     entropy::OsEntropy,
     events::{EventSink, NoEvents, Stamped},
-    process::{NannyCommand, Supervisor},
+    process::NannyCommand,
     recipes,
     render::Renderer,
     render_runner::RenderRunner,
@@ -121,12 +121,14 @@ pub(crate) async fn start(
     std::fs::create_dir_all(place.data)
         .with_context(|| format!("data: cannot make {}", place.data.display()))?;
     let book = recipes::load(place.recipes)?;
-    let supervisor = Supervisor::new(NannyCommand::this_program(&[crate::NANNY]));
-    let renderer = Renderer::new(supervisor, Arc::new(BoottimeClock));
+    let nanny = NannyCommand::this_program(&[crate::NANNY]);
+    let renderer = Renderer::new(nanny, Arc::new(BoottimeClock));
     let (runner, missing) = RenderRunner::find_tools(renderer, &book, place.data).await;
     for (tool, error) in missing {
-        output::note(&format!("palisade: {tool} is not to be had, its recipes are not offered: \
-                               {error}"));
+        output::note(&format!(
+            "palisade: {tool} is not to be had, its recipes are not offered: \
+                               {error}"
+        ));
     }
     let config = WorkerConfig {
         slots: how.slots,

@@ -61,7 +61,7 @@ pub(crate) struct DiagnoseArgs {
     html: Option<PathBuf>,
     /// Whether to print the report as JSON: the flag that all verbs share.
     #[arg(skip)]
-    pub(crate) json: bool,
+    json: bool,
     /// Columns to use [default: the terminal's, or 100].
     #[arg(long, value_name = "COLUMNS")]
     width: Option<usize>,
@@ -70,11 +70,19 @@ pub(crate) struct DiagnoseArgs {
     color: String,
 }
 
+impl DiagnoseArgs {
+    /// The same with the flag that all verbs share.
+    pub(crate) fn with_json(self, json: bool) -> Self {
+        Self { json, ..self }
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: DiagnoseArgs) -> anyhow::Result<ExitCode> {
     let translation = translate::translation(&args)?;
     let mut inputs = Inputs::open(&args.files)?;
-    let skews = if inputs.count() > 1 { compare_clocks(&mut inputs, &translation)? } else { vec![] };
+    let skews =
+        if inputs.count() > 1 { compare_clocks(&mut inputs, &translation)? } else { vec![] };
     let offsets_ms: Vec<i64> = skews.iter().map(|skew| skew.offset_ms).collect();
     let settings = Settings {
         offsets_ms: offsets_ms.clone(),
@@ -111,7 +119,8 @@ fn show(
     timelines: &[Timeline],
 ) -> anyhow::Result<()> {
     if let Some(resource) = &args.timeline {
-        let Some(timeline) = timelines.iter().find(|timeline| timeline.resource == *resource) else {
+        let Some(timeline) = timelines.iter().find(|timeline| timeline.resource == *resource)
+        else {
             bail!("timeline: {resource:?} does not occur in the logs");
         };
         return output::timeline(args, timeline);
