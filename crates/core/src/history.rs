@@ -113,3 +113,47 @@ pub enum Joined {
     /// It was withdrawn once and is wanted again.
     Revived,
 }
+
+impl std::fmt::Display for What {
+    /// What happened, in a person's words.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Submitted { submission, how } => {
+                let how = match how {
+                    Joined::New => "made the job",
+                    Joined::Joined => "joined the job",
+                    Joined::Cached => "was answered from the finished job",
+                    Joined::Revived => "is wanted again",
+                };
+                write!(formatter, "submission {submission} {how}")
+            }
+            Self::Withdrawn { submission } => {
+                write!(formatter, "submission {submission} was withdrawn")
+            }
+            Self::Granted { token, worker, ttl_ms, backup, .. } => {
+                let beside = if *backup { " beside the live one" } else { "" };
+                write!(formatter, "granted to {worker} under token {token} for {ttl_ms} ms{beside}")
+            }
+            Self::Renewed { token } => {
+                write!(formatter, "token {token} was renewed, the first time since a start")
+            }
+            Self::Suspected { token } => {
+                write!(formatter, "the session of token {token} ended; it may be replaced")
+            }
+            Self::Closed { token, worker, reason, message } => {
+                let message = message.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+                write!(formatter, "token {token} of {worker} was closed, {reason}{message}")
+            }
+            Self::Moved { state, fence } => {
+                write!(formatter, "the job is {state}; the fence stands at {fence}")
+            }
+            Self::Refused { verb, token, code, message } => {
+                write!(formatter, "REFUSED {verb} by token {token} ({code}): {message}")
+            }
+            Self::Paused { token, pause_ms } => {
+                write!(formatter, "the worker of token {token} had been paused for {pause_ms} ms")
+            }
+            Self::Retried => formatter.write_str("somebody asked for another try"),
+        }
+    }
+}

@@ -17,9 +17,12 @@ pub mod job;
 pub mod keeper;
 pub mod lease;
 pub mod limits;
+pub mod lock;
 pub mod manifest;
 pub mod names;
 pub mod number;
+pub mod object;
+pub mod recipe;
 pub mod refusal;
 pub mod retry;
 pub mod spec;
@@ -29,7 +32,10 @@ pub mod transition;
 pub use digest::Digest;
 pub use ids::{JobId, LeaseId, RequestId, SessionId};
 pub use invalid::Invalid;
-pub use names::{InputName, OutputName, ParameterName, RecipeName, Tenant, WorkerName};
+pub use names::{
+    HolderName, InputName, LockName, ObjectKey, OutputName, ParameterName, RecipeName, Tenant,
+    WorkerName,
+};
 pub use number::Number;
 pub use refusal::Refusal;
 pub use time::Timestamp;

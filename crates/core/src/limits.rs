@@ -7,6 +7,8 @@ pub const OUTPUT_NAME_BYTES_MAX: usize = 512;
 /// Longest part of an output's name between slashes, in bytes: no file system takes a longer file
 /// name.
 pub const FILE_NAME_BYTES_MAX: usize = 255;
+/// Longest name of a fenced object, in bytes: what S3 takes, less room for a prefix.
+pub const OBJECT_KEY_BYTES_MAX: usize = 900;
 /// Longest `request_id` and session id, in bytes. A UUID has 36.
 pub const REQUEST_ID_BYTES_MAX: usize = 128;
 /// Shortest ttl, in ms. Below it the heartbeat would cost more than the lease can save.

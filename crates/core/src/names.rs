@@ -110,6 +110,19 @@ name! {
     OutputName, "output", limits::OUTPUT_NAME_BYTES_MAX, "/"
 }
 
+name! {
+    /// A lock's name; may have parts between slashes (`exports/42`).
+    LockName, "lock", limits::OUTPUT_NAME_BYTES_MAX, "/"
+}
+name! {
+    /// Who holds or asks for a lock, as it calls itself. Says nothing about identity: the pair does.
+    HolderName, "holder", limits::NAME_BYTES_MAX, "@"
+}
+name! {
+    /// A fenced object's name; may have parts between slashes (`reports/2026/august.pdf`).
+    ObjectKey, "key", limits::OBJECT_KEY_BYTES_MAX, "/@+=,"
+}
+
 impl Tenant {
     /// The tenant of those who name none.
     pub fn default_tenant() -> Self {

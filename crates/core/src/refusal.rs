@@ -1,8 +1,10 @@
 //! What a rule answers when it will not.
 
 use crate::{
-    Digest, Invalid, JobId, Number,
+    Digest, HolderName, Invalid, JobId, Number, ObjectKey, Timestamp,
     job::{CloseReason, JobState},
+    lock::LockClose,
+    object::NumberKind,
 };
 
 /// A refusal. Nothing was changed. Each kind is told apart by what its receiver should do.
@@ -39,6 +41,58 @@ pub enum Refusal {
         field: String,
         /// Those missing. Invariant: not empty.
         digests: Vec<Digest>,
+    },
+    /// The lock has gone: released, or to another. Stop.
+    #[error("the lease is lost: {reason}; the fence stands at {fence}")]
+    LeaseLost {
+        /// The lowest token still accepted.
+        fence: Number,
+        /// How the grant ended.
+        reason: LockClose,
+    },
+    /// Somebody else holds the lock.
+    #[error("the lock is held by {holder}, until {} unless renewed", deadline.0)]
+    Held {
+        /// Who holds it, as it calls itself.
+        holder: HolderName,
+        /// When that lease ends unless it is renewed.
+        deadline: Timestamp,
+    },
+    /// A fenced write came too late: its pair is closed, or its token below the fence.
+    #[error("this token is stale: {reason}; the fence stands at {fence}")]
+    StaleWrite {
+        /// The lowest token still accepted.
+        fence: Number,
+        /// Why, as a word or in words.
+        reason: String,
+    },
+    /// A holder's own write came after a later one of its own.
+    #[error("write {op} of this holder came after its write {last}")]
+    StaleOp {
+        /// The one refused.
+        op: u64,
+        /// The last one done.
+        last: u64,
+    },
+    /// A holder's second, different write needs a number of its own.
+    #[error("another write was done under op {op}; number this one with a higher Fencing-Op")]
+    OpRequired {
+        /// The number in use.
+        op: u64,
+    },
+    /// The key is guarded by the other kind of number.
+    #[error("{key} is guarded by the numbers of {}", kind.as_str())]
+    WrongKind {
+        /// The key.
+        key: ObjectKey,
+        /// Its kind.
+        kind: NumberKind,
+    },
+    /// `If-Match` or `If-None-Match` does not hold.
+    #[error("the condition does not hold")]
+    ConditionFailed {
+        /// The version that is there.
+        version: Option<Number>,
     },
     /// There is no such thing.
     #[error("{what} {id} does not exist")]
@@ -81,10 +135,16 @@ impl Refusal {
     /// The stable code, part of the public contract.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::StaleToken { .. } => "stale_token",
+            Self::StaleToken { .. } | Self::StaleWrite { .. } => "stale_token",
             Self::AlreadyComplete { .. } => "already_complete",
             Self::UnknownToken { .. } => "unknown_token",
             Self::MissingBlob { .. } => "missing_blob",
+            Self::LeaseLost { .. } => "lease_lost",
+            Self::Held { .. } => "held",
+            Self::StaleOp { .. } => "stale_op",
+            Self::OpRequired { .. } => "op_required",
+            Self::WrongKind { .. } => "wrong_kind",
+            Self::ConditionFailed { .. } => "condition_failed",
             Self::NotFound { .. } => "not_found",
             Self::WrongState { .. } => "wrong_state",
             Self::NewerJob { .. } => "newer_job",

@@ -1,0 +1,34 @@
+# The commands of this house. `make demo` and `make test` do all the set-up they need.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+CARGO ?= cargo
+
+.PHONY: help setup build demo test lint release install clean
+
+help: ## Show the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Install what is missing (ffmpeg)
+	@scripts/setup
+
+build: setup ## Build the binary, as the demo and the tests use it
+	$(CARGO) build --locked -p palisade-cli
+
+demo: build ## Watch real exports survive a crash and two pauses
+	@target/debug/palisade demo
+
+test: setup ## Run all tests
+	@scripts/test
+
+lint: ## Formatting, clippy with warnings denied, dependencies
+	@scripts/lint
+
+release: ## Build the optimised binary
+	$(CARGO) build --locked --release -p palisade-cli
+
+install: release ## Install it to PREFIX/bin (default /usr/local)
+	install -Dm755 target/release/palisade "$(DESTDIR)$(or $(PREFIX),/usr/local)/bin/palisade"
+
+clean: ## Remove what was built
+	$(CARGO) clean

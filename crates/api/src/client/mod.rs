@@ -1,0 +1,174 @@
+//! The HTTP client: one method a route, typed.
+
+mod blobs;
+mod jobs;
+mod workers;
+
+pub use blobs::{Download, Upload};
+pub use workers::SessionStream;
+
+use std::time::Duration;
+
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::Problem;
+
+/// Why a call came to nothing, told apart by what the caller can do.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The server refused it, with a stable code.
+    #[error("{0}")]
+    Refused(Problem),
+    /// The server was not reached: nothing was done.
+    #[error("the server at {url} cannot be reached")]
+    Unreachable {
+        /// Its address.
+        url: String,
+        /// Why.
+        #[source]
+        source: reqwest::Error,
+    },
+    /// The request may have been done, but its answer was lost. Ask again with the same ids.
+    #[error("the answer of {url} was lost; the outcome is unknown")]
+    Unknown {
+        /// The server's address.
+        url: String,
+        /// Why.
+        #[source]
+        source: reqwest::Error,
+    },
+    /// What answers there does not speak this protocol.
+    #[error("{url} answered {status} with something that is not Palisade's: {body}")]
+    Foreign {
+        /// The address.
+        url: String,
+        /// The HTTP status.
+        status: u16,
+        /// The beginning of the answer.
+        body: String,
+    },
+    /// The server's address cannot be used.
+    #[error("server: {url:?} is not allowed; must be an http:// or https:// address")]
+    Address {
+        /// As given.
+        url: String,
+    },
+    /// Reading a local file for an upload failed.
+    #[error("cannot read {path}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl ClientError {
+    /// The stable code of a refusal.
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Self::Refused(problem) => Some(&problem.code),
+            _ => None,
+        }
+    }
+
+    /// Whether the same request may be asked again and come to something: the server was not
+    /// reached, its answer was lost, or it said that it is unavailable.
+    pub fn is_unconfirmed(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::Unknown { .. } | Self::Foreign { .. } => true,
+            Self::Refused(problem) => {
+                problem.status >= 500 || matches!(problem.status, 401 | 403 | 429)
+            }
+            Self::Address { .. } | Self::File { .. } => false,
+        }
+    }
+}
+
+/// A client of one server. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    base: String,
+}
+
+/// How long a connection may take to be made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a call may take that neither waits nor carries a file.
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Client {
+    /// A client of the server at `url` (`http://127.0.0.1:7070`).
+    pub fn new(url: &str) -> Result<Self, ClientError> {
+        let base = url.trim_end_matches('/').to_owned();
+        let address = || ClientError::Address { url: url.to_owned() };
+        let parsed = reqwest::Url::parse(&base).map_err(|_| address())?;
+        if !matches!(parsed.scheme(), "http" | "https") || parsed.host().is_none() {
+            return Err(address());
+        }
+        // Another part of the process may have chosen a provider already; that one serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let http = reqwest::Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_nodelay(true)
+            .build()
+            .map_err(|_| address())?;
+        Ok(Self { http, base })
+    }
+
+    /// The server's address.
+    pub fn url(&self) -> &str {
+        &self.base
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}/v1{path}", self.base)).timeout(CALL_TIMEOUT)
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Response, ClientError> {
+        let response = request.send().await.map_err(|error| self.lost(error))?;
+        if response.status().is_success() || response.status() == StatusCode::PARTIAL_CONTENT {
+            return Ok(response);
+        }
+        let status = response.status().as_u16();
+        let body = response.bytes().await.map_err(|error| self.lost(error))?;
+        Err(match serde_json::from_slice::<Problem>(&body) {
+            Ok(problem) => ClientError::Refused(problem),
+            Err(_) => self.foreign(status, &body),
+        })
+    }
+
+    async fn json<A: DeserializeOwned>(&self, request: RequestBuilder) -> Result<A, ClientError> {
+        let response = self.send(request).await?;
+        let status = response.status().as_u16();
+        let body = response.bytes().await.map_err(|error| self.lost(error))?;
+        serde_json::from_slice(&body).map_err(|_| self.foreign(status, &body))
+    }
+
+    async fn post<A: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<A, ClientError> {
+        self.json(self.request(Method::POST, path).json(body)).await
+    }
+
+    async fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, ClientError> {
+        self.json(self.request(Method::GET, path)).await
+    }
+
+    fn lost(&self, source: reqwest::Error) -> ClientError {
+        let url = self.base.clone();
+        if source.is_connect() {
+            return ClientError::Unreachable { url, source };
+        }
+        ClientError::Unknown { url, source }
+    }
+
+    fn foreign(&self, status: u16, body: &[u8]) -> ClientError {
+        let body = String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned();
+        ClientError::Foreign { url: self.base.clone(), status, body }
+    }
+}

@@ -1,0 +1,25 @@
+//! What goes over the wire, as JSON. Instants are ms since the Unix epoch on the store's clock;
+//! spans are ms; digests are 64 hexadecimal digits; `lease` is a lease id of 32.
+
+mod jobs;
+mod recipes;
+mod views;
+mod workers;
+
+pub use jobs::{
+    CancelRequest, CancelResponse, CompleteRequest, CompleteResponse, FailRequest, InputWire,
+    PairWire, ReleaseRequest, RequeuedResponse, RetryRequest, RetryResponse, SubmitMany,
+    SubmitManyResponse, SubmitRequest, SubmitResponse, SubmitResult,
+};
+pub use recipes::{
+    ParameterView, RecipeInputView, RecipeList, RecipeOutputView, RecipeView, ToolView,
+};
+pub use views::{
+    AttemptView, BlobView, CompletionView, DeadLetterView, EventView, HistoryView, InputView,
+    JobList, JobView, LeaseHeldView, ProgressView, SubmissionView, WorkerList, WorkerView,
+};
+pub use workers::{
+    CapabilityWire, ClaimRequest, ClaimResponse, GrantWire, HeartbeatRequest, HeartbeatResponse,
+    LeaseAnswer, LeaseStatus, LeaseWire, PauseWire, PinRequest, PinResponse, ProgressRequest,
+    ProgressWire, ReleasedWire, SessionEvent,
+};

@@ -1,0 +1,74 @@
+//! One file a verb.
+
+pub(crate) mod cancel;
+pub(crate) mod demo;
+pub(crate) mod export;
+pub(crate) mod get;
+pub(crate) mod history;
+pub(crate) mod inputs;
+pub(crate) mod job;
+pub(crate) mod jobs;
+pub(crate) mod recipes;
+pub(crate) mod retry;
+pub(crate) mod serve;
+pub(crate) mod sql_guard;
+pub(crate) mod submit;
+pub(crate) mod up;
+pub(crate) mod wait;
+pub(crate) mod worker;
+pub(crate) mod workers;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use palisade_api::Client;
+
+use crate::{
+    args::{Args, Common, Verb},
+    diagnose::DiagnoseArgs,
+    exit::Usage,
+};
+
+/// Runs the verb.
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let common = args.common;
+    runtime()?.block_on(run_async(args.verb, common))
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")
+}
+
+async fn run_async(verb: Verb, common: Common) -> anyhow::Result<ExitCode> {
+    match verb {
+        Verb::Up(args) => up::run(args).await,
+        Verb::Serve(args) => serve::run(args).await,
+        Verb::Worker(args) => worker::run(args, common).await,
+        Verb::Export(args) => export::run(args, common).await,
+        Verb::Submit(args) => submit::run(args, common).await,
+        Verb::Jobs(args) => jobs::run(args, common).await,
+        Verb::Job(args) => job::run(args, common).await,
+        Verb::Wait(args) => wait::run(args, common).await,
+        Verb::Get(args) => get::run(args, common).await,
+        Verb::Cancel(args) => cancel::run(args, common).await,
+        Verb::Retry(args) => retry::run(args, common).await,
+        Verb::Recipes(args) => recipes::run(&args, common.json),
+        Verb::History(args) => history::run(args, common).await,
+        Verb::Workers => workers::run(common).await,
+        Verb::Diagnose(args) => crate::diagnose::run(DiagnoseArgs { json: common.json, ..args }),
+        Verb::SqlGuard(args) => Ok(sql_guard::run(&args)),
+        Verb::Demo(args) => demo::run(args, common).await,
+    }
+}
+
+/// The client of the server that was named.
+pub(crate) fn client(common: &Common) -> anyhow::Result<Client> {
+    let Some(url) = &common.server else {
+        let text = "server: none was named; give --server URL or set PALISADE_SERVER";
+        return Err(Usage(text.to_owned()).into());
+    };
+    Ok(Client::new(url)?)
+}

@@ -1,0 +1,141 @@
+//! Asking for a lock.
+
+use crate::{
+    HolderName, LeaseId, Number, RequestId, Timestamp,
+    lease::{Lease, Moment},
+};
+
+use super::{
+    Holding, Lock, LockApplied, LockEvent, Waiter,
+    wait::{serve_next, sweep},
+};
+
+/// A wish for a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Acquire {
+    /// Who asks, as it calls itself.
+    pub holder: HolderName,
+    /// The lease's length, in ms.
+    pub ttl_ms: u64,
+    /// How long it would wait, in ms; 0 for not at all.
+    pub wait_ms: u64,
+    /// Asked again with it, the same wish: its grant, or its place in the queue.
+    pub request_id: RequestId,
+    /// Random, never used before. The grant's, if this call is the first with its request id.
+    pub lease_id: LeaseId,
+    /// For how long it counts as being there unless it asks again, in ms.
+    pub alive_ms: u64,
+}
+
+/// What a wish came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Acquired {
+    /// It holds the lock.
+    Granted(Holding),
+    /// It waits. Asking again with the same request id keeps its place.
+    Waiting {
+        /// How many are before it.
+        before: usize,
+        /// When something may change by the mere passing of time.
+        next_at: Timestamp,
+    },
+    /// Somebody else holds it, and it would not wait, or has waited as long as it would.
+    Held {
+        /// Who holds it.
+        holder: HolderName,
+        /// When that lease ends unless it is renewed.
+        deadline: Timestamp,
+    },
+}
+
+/// Asks for the lock. `fresh` is a number just drawn: the token, or the place in the queue.
+pub fn acquire(lock: Lock, asked: &Acquire, fresh: Number, now: Moment) -> LockApplied<Acquired> {
+    let mut lock = lock;
+    let mut events = Vec::new();
+    if let Some(holding) = &mut lock.holding
+        && holding.request_id == asked.request_id
+    {
+        // Its reply was lost: the same pair again, for a ttl from now.
+        holding.lease = holding.lease.renewed(now);
+        let answer = Acquired::Granted(holding.clone());
+        return LockApplied { lock, answer, events };
+    }
+    join_queue(&mut lock, asked, fresh, now.at, &mut events);
+    sweep(&mut lock, now.at, &mut events);
+    // A ticket that was never waited with is as good as a token that was never given.
+    serve_next(&mut lock, fresh, now, &mut events);
+    let answer = answer(&mut lock, asked, &mut events);
+    LockApplied { lock, answer, events }
+}
+
+/// Takes a place at the end of the queue, or says that one is still there.
+fn join_queue(
+    lock: &mut Lock,
+    asked: &Acquire,
+    fresh: Number,
+    now: Timestamp,
+    events: &mut Vec<LockEvent>,
+) {
+    let alive_until = now.plus_ms(asked.alive_ms.max(1));
+    let known = lock.waiters.iter_mut().find(|waiter| waiter.request_id == asked.request_id);
+    if let Some(waiter) = known {
+        waiter.alive_until = waiter.alive_until.max(alive_until);
+        return;
+    }
+    let waiter = Waiter {
+        ticket: fresh,
+        request_id: asked.request_id.clone(),
+        holder: asked.holder.clone(),
+        lease_id: asked.lease_id,
+        ttl_ms: asked.ttl_ms,
+        since: now,
+        // A wish that will not wait is looked at once, now.
+        wants_until: now.plus_ms(asked.wait_ms.max(1)),
+        alive_until,
+    };
+    if asked.wait_ms > 0 && lock.holding.is_some() {
+        events.push(LockEvent::Waiting(waiter.clone()));
+    }
+    lock.waiters.push(waiter);
+}
+
+fn answer(lock: &mut Lock, asked: &Acquire, events: &mut Vec<LockEvent>) -> Acquired {
+    if let Some(holding) = &lock.holding
+        && holding.request_id == asked.request_id
+    {
+        return Acquired::Granted(holding.clone());
+    }
+    let holding = lock.holding.clone().expect("whoever is first in a free lock's queue is served");
+    let place = lock.waiters.iter().position(|waiter| waiter.request_id == asked.request_id);
+    match place {
+        Some(before) if asked.wait_ms > 0 => {
+            let next_at = holding.lease.deadline.min(lock.waiters[before].wants_until);
+            Acquired::Waiting { before, next_at }
+        }
+        place => {
+            if let Some(place) = place {
+                lock.waiters.remove(place);
+                // It came and went within one call: nobody waited, so nobody left.
+                events.retain(|event| !is_waiting(event, &asked.request_id));
+            }
+            Acquired::Held { holder: holding.holder, deadline: holding.lease.deadline }
+        }
+    }
+}
+
+fn is_waiting(event: &LockEvent, request_id: &RequestId) -> bool {
+    matches!(event, LockEvent::Waiting(waiter) if waiter.request_id == *request_id)
+}
+
+/// The grant of a waiter.
+pub(super) fn granted(waiter: Waiter, token: Number, now: Moment) -> Holding {
+    Holding {
+        token,
+        lease_id: waiter.lease_id,
+        holder: waiter.holder,
+        request_id: waiter.request_id,
+        granted_at: now.at,
+        waited_ms: now.at.since_ms(waiter.since),
+        lease: Lease::granted(waiter.ttl_ms, now),
+    }
+}

@@ -1,0 +1,55 @@
+//! The queue: who is served next, who has gone.
+
+use crate::{Number, RequestId, Timestamp, lease::Moment};
+
+use super::{Lock, LockApplied, LockClose, LockEvent, Waiter, acquire::granted};
+
+/// Whether a waiter may still be granted the lock.
+fn is_there(waiter: &Waiter, now: Timestamp) -> bool {
+    now < waiter.wants_until && now < waiter.alive_until
+}
+
+/// Ends a holding whose time is over, if somebody waits for it, and passes over waiters that have
+/// gone.
+pub(super) fn sweep(lock: &mut Lock, now: Timestamp, events: &mut Vec<LockEvent>) {
+    lock.waiters.retain(|waiter| {
+        let there = is_there(waiter, now);
+        if !there {
+            let (request_id, holder) = (waiter.request_id.clone(), waiter.holder.clone());
+            events.push(LockEvent::Left { request_id, holder });
+        }
+        there
+    });
+    let lapsed = lock.holding.as_ref().is_some_and(|holding| !holding.lease.is_within(now));
+    if lapsed && !lock.waiters.is_empty() {
+        lock.close(LockClose::Superseded, events);
+    }
+}
+
+/// Grants a free lock to the first who waits. [`sweep`] comes before it.
+pub(super) fn serve_next(lock: &mut Lock, fresh: Number, now: Moment, events: &mut Vec<LockEvent>) {
+    if lock.holding.is_some() || lock.waiters.is_empty() {
+        return;
+    }
+    let first = lock.waiters.remove(0);
+    lock.open(granted(first, fresh, now), events);
+}
+
+/// A waiter goes: it leaves the queue. If it was granted the lock meanwhile, nobody knows of the
+/// grant: it is released at once, and the next is served under `fresh`.
+pub fn leave(lock: Lock, request_id: &RequestId, fresh: Number, now: Moment) -> LockApplied<()> {
+    let mut lock = lock;
+    let mut events = Vec::new();
+    let place = lock.waiters.iter().position(|waiter| waiter.request_id == *request_id);
+    if let Some(place) = place {
+        let gone = lock.waiters.remove(place);
+        events.push(LockEvent::Left { request_id: gone.request_id, holder: gone.holder });
+    }
+    let granted = lock.holding.as_ref().is_some_and(|held| held.request_id == *request_id);
+    if granted {
+        lock.close(LockClose::Abandoned, &mut events);
+        sweep(&mut lock, now.at, &mut events);
+        serve_next(&mut lock, fresh, now, &mut events);
+    }
+    LockApplied { lock, answer: (), events }
+}

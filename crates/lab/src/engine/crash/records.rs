@@ -1,0 +1,76 @@
+//! The records, cheap to copy: a job is shared until it changes.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
+
+use palisade_core::{
+    Digest, JobId, Number, RequestId, Tenant, Timestamp,
+    blob::Blob,
+    job::{Job, JobState},
+    spec::JobKey,
+};
+use palisade_store::tables::{Keeper, Recorded, Scope};
+
+/// Everything that a commit makes durable.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Records {
+    /// The last number drawn.
+    pub counter: Number,
+    /// Jobs.
+    pub jobs: BTreeMap<JobId, Rc<Job>>,
+    /// Blobs, by digest and generation.
+    pub blobs: BTreeMap<(Digest, Number), Blob>,
+    /// What keeps which blob.
+    pub keepers: BTreeSet<(Keeper, Digest, Number)>,
+    /// First answers.
+    pub requests: BTreeMap<(Scope, RequestId), Rc<Recorded>>,
+    /// How much of the journal belongs to it.
+    pub journal_length: usize,
+    /// The clock as recorded last.
+    pub clock: Timestamp,
+    /// The store's life.
+    pub life: u64,
+}
+
+impl Default for Records {
+    fn default() -> Self {
+        Self::new(Timestamp::default())
+    }
+}
+
+impl Records {
+    /// None yet.
+    pub fn new(now: Timestamp) -> Self {
+        Self {
+            counter: Number::ZERO,
+            jobs: BTreeMap::new(),
+            blobs: BTreeMap::new(),
+            keepers: BTreeSet::new(),
+            requests: BTreeMap::new(),
+            journal_length: 0,
+            clock: now,
+            life: 1,
+        }
+    }
+
+    /// A digest's newest generation.
+    pub fn newest_blob(&self, digest: Digest) -> Option<Blob> {
+        let generations = (digest, Number::ZERO)..=(digest, Number::MAX);
+        self.blobs.range(generations).next_back().map(|(_, blob)| *blob)
+    }
+
+    /// The newest job of a key in a fitting state.
+    pub fn newest(
+        &self,
+        tenant: &Tenant,
+        key: JobKey,
+        fits: impl Fn(JobState) -> bool,
+    ) -> Option<JobId> {
+        let mut newest_first = self.jobs.values().rev();
+        newest_first
+            .find(|job| job.key == key && job.tenant == *tenant && fits(job.state))
+            .map(|job| job.id)
+    }
+}
