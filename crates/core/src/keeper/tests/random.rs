@@ -157,7 +157,10 @@ impl Observer {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(2_000)
+    })]
 
     #[test]
     fn a_keeper_keeps_its_word_whatever_happens(
