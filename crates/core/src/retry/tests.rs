@@ -31,7 +31,10 @@ fn no_backoff_is_no_wait() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn every_wait_is_between_half_and_the_whole_whatever_the_numbers(

@@ -101,7 +101,12 @@ impl Play {
     fn claim(&mut self, job: JobId, worker: u8) {
         let before = self.world.job(job).clone();
         let (at, worker) = (self.world.now.at, ["a", "b", "c"][usize::from(worker)]);
-        let claimable = before.is_claimable(at);
+        let claimable = match before.state {
+            JobState::Queued => before.run_at <= at,
+            JobState::Running => before.open_attempts().map(|a| a.lease.deadline).max() <= Some(at),
+            JobState::Complete | JobState::Failed | JobState::Cancelled => false,
+        };
+        assert_eq!(before.is_claimable(at), claimable);
         let (granted, pair) = self.world.claim(job, worker);
         if claimable {
             let lost = u32::from(before.state == JobState::Running);
