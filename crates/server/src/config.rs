@@ -48,8 +48,8 @@ pub struct ServerConfig {
     pub suspect_after_ms: u64,
     /// How long after its start, or after a gap of its own, the server suspects nobody, in ms.
     pub quiet_ms: u64,
-    /// How often time is looked at: suspicions, and the store's tick.
-    pub tick_every: Duration,
+    /// How often it is looked whether a session has been gone for that long.
+    pub look_every: Duration,
     /// How long running requests get when the server stops.
     pub stop_within: Duration,
     /// The most connections at once; more wait at the door.
@@ -69,7 +69,7 @@ impl Default for ServerConfig {
             ping_every: Duration::from_secs(5),
             suspect_after_ms: 2_000,
             quiet_ms: palisade_core::limits::TTL_MS_DEFAULT / 10,
-            tick_every: Duration::from_millis(250),
+            look_every: Duration::from_millis(250),
             stop_within: Duration::from_secs(10),
             connections_max: 20_000,
         }

@@ -1,12 +1,12 @@
-//! What runs beside the requests: the journal's news to those who wait, the store's tick,
-//! suspicions, and grants that nobody took.
+//! What runs beside the requests: the journal's news to those who wait, suspicions, and grants
+//! that nobody took.
 
 use std::time::Duration;
 
 use palisade_core::{JobId, lease::Pair};
 use palisade_store::{
     Failure, StoreExt,
-    command::{Command, Release, Suspect},
+    command::{Release, Suspect},
     events::Batch,
     query::{Query, View},
 };
@@ -48,29 +48,26 @@ pub(crate) async fn keep_time(app: App) {
     app.claims.keep_time(&app).await;
 }
 
-/// Lets the store look at its clock, and suspects sessions that are gone.
-pub(crate) async fn tick(app: App) {
-    let mut failing = false;
+/// Suspects sessions that are gone. The store's own time is the store's matter.
+pub(crate) async fn suspect(app: App) {
     loop {
-        tokio::time::sleep(app.config.tick_every).await;
+        tokio::time::sleep(app.config.look_every).await;
         let suspects = app.sessions.due(app.store.now());
-        let mut commands = vec![Command::Tick];
         // A server that stops has ended the sessions itself.
-        if !app.stopping.is_cancelled() {
-            commands.extend(suspects.into_iter().map(|(session, seen_at)| {
+        if suspects.is_empty() || app.stopping.is_cancelled() {
+            continue;
+        }
+        let suspects: Vec<_> = suspects
+            .into_iter()
+            .map(|(session, seen_at)| {
                 tracing::info!(%session, "a session is gone; its leases become claimable");
-                Command::Suspect(Suspect { session, seen_at })
-            }));
+                Suspect { session, seen_at }
+            })
+            .collect();
+        for failure in app.store.run_all(suspects).await.into_iter().filter_map(Result::err) {
+            // Not asked again: the leases' time does the rest.
+            tracing::error!(%failure, "a session that is gone could not be suspected");
         }
-        let answers = app.store.execute(commands).await;
-        let failed = answers.into_iter().find_map(Result::err);
-        match &failed {
-            // Once, not four times a second, for as long as it lasts.
-            Some(failure) if !failing => tracing::error!(%failure, "the store's tick failed"),
-            None if failing => tracing::info!("the store's tick works again"),
-            _ => {}
-        }
-        failing = failed.is_some();
     }
 }
 

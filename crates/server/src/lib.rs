@@ -12,7 +12,7 @@ mod claims;
 mod config;
 mod dispatch;
 mod edge;
-mod entropy;
+
 mod job_waits;
 mod metrics;
 mod openapi;
@@ -22,7 +22,8 @@ mod router;
 mod routes;
 mod server;
 mod sessions;
+mod system;
 
 pub use config::{ServerConfig, ServerParts, Tokens, TokensError};
-pub use entropy::SystemEntropy;
 pub use server::{Server, StartError};
+pub use system::{SystemClock, SystemEntropy};

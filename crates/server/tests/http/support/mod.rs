@@ -190,7 +190,7 @@ pub(crate) fn config() -> ServerConfig {
     ServerConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
         quiet_ms: 0,
-        tick_every: Duration::from_millis(20),
+        look_every: Duration::from_millis(20),
         ..ServerConfig::default()
     }
 }
