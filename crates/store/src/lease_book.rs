@@ -165,12 +165,16 @@ impl LeaseBook {
     fn replace(&mut self, token: Number, held: Option<Held>) -> Option<Held> {
         // The indexes by time are found through the entries, so they go first and come last.
         let before = self.by_token.get(&token).map(|before| before.job);
-        before.into_iter().for_each(|job| self.unindex_job(job));
+        if let Some(job) = before {
+            self.unindex_job(job);
+        }
         let removed = self.by_token.remove(&token);
         if let Some(removed) = &removed {
             self.forget(removed);
         }
-        before.into_iter().for_each(|job| self.index_job(job));
+        if let Some(job) = before {
+            self.index_job(job);
+        }
         if let Some(held) = held {
             let job = held.job;
             self.unindex_job(job);

@@ -168,13 +168,13 @@ impl SqliteEngine {
             }
             Err(fault) => {
                 tracing::error!(%fault, "a command failed");
-                self.roll_back_to(mark)?;
+                self.roll_back_to(&mark)?;
                 Ok(Err(Failure::Unavailable(fault.to_string())))
             }
         }
     }
 
-    fn roll_back_to(&mut self, mark: Mark) -> Result<(), Fault> {
+    fn roll_back_to(&mut self, mark: &Mark) -> Result<(), Fault> {
         self.run_sql("ROLLBACK TO command")?;
         self.run_sql("RELEASE command")?;
         self.book.roll_back_to(mark.book);
