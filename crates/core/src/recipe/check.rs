@@ -126,8 +126,8 @@ impl Recipe {
                 return Err(Invalid::new(format!("{field}.verify.fit"), "true", allowed));
             }
             let span = verify.duration.as_ref();
-            let spans = span.into_iter().flat_map(|span| [&span.start_s, &span.at_most_s]);
-            for template in spans.flatten() {
+            let bounds = span.into_iter().flat_map(|span| [&span.start_s, &span.at_most_s]);
+            for template in bounds.flatten() {
                 self.validate_number(&format!("{field}.verify.duration"), template)?;
             }
         }

@@ -85,7 +85,9 @@ fn a_length_that_is_not_said_is_measured_from_packets() {
         "stream_index=3|pts_time=N/A",
         "",
     ];
-    lines.iter().for_each(|line| measure.line(line));
+    for line in lines {
+        measure.line(line);
+    }
     assert_eq!(measure.complete(&facts).video[0].duration_us, Some(9_040_000));
 }
 

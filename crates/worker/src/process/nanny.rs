@@ -93,7 +93,7 @@ fn watch(args: &[OsString]) -> io::Result<()> {
         return Err(io::Error::other("the worker was gone before its tool was started"));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(Watch::start(args)?.run())
+    runtime.block_on(Watch::start(&args)?.run())
 }
 
 /// The second stage: binds itself to the nanny, then becomes the tool.
@@ -118,13 +118,13 @@ struct Watch {
 
 impl Watch {
     /// Notes itself, starts the second stage in a group of its own, notes that too.
-    fn start(args: WatchArgs) -> io::Result<Self> {
+    fn start(args: &WatchArgs) -> io::Result<Self> {
         let own = getpid().as_raw_pid();
         let identity = Identity::of(own).ok_or_else(malformed)?;
         let mut record = Record { boot: record::boot_id()?, processes: vec![identity] };
         record.write(&args.record)?;
         let mark = record.mark().expect("the record names its nanny");
-        let child = spawn_second_stage(&args, own, &mark)?;
+        let child = spawn_second_stage(args, own, &mark)?;
         if let Some(identity) = Identity::of(child) {
             record.processes.push(identity);
             record.write(&args.record)?;
