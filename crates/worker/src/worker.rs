@@ -1,5 +1,8 @@
 //! A worker's life: start, run, drain, end.
 
+#[cfg(test)]
+mod tests;
+
 use std::{io, sync::Arc};
 
 use palisade_core::Invalid;
