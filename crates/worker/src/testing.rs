@@ -8,5 +8,5 @@ mod server;
 mod verbs;
 
 pub(crate) use bench::{Bench, TTL_MS, recipe};
-pub(crate) use runner::{rendered_failure};
+pub(crate) use runner::{ScriptedRunner, rendered_failure};
 pub(crate) use server::{Fault, Standing, State, Verb};
