@@ -52,6 +52,15 @@ async fn a_child_tells_its_code_and_sees_only_the_environment_made_for_it() {
 }
 
 #[tokio::test]
+async fn a_child_that_ends_at_once_still_tells_its_code() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for code in 0..50 {
+        let mut child = script(folder.path(), &format!("exit {code}")).await;
+        assert_eq!(child.wait().await, Exit::Code(code));
+    }
+}
+
+#[tokio::test]
 async fn a_child_that_a_signal_ended_tells_the_signal() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut child = script(folder.path(), "kill -SEGV $$").await;

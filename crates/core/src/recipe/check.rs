@@ -126,10 +126,9 @@ impl Recipe {
                 return Err(Invalid::new(format!("{field}.verify.fit"), "true", allowed));
             }
             let span = verify.duration.as_ref();
-            for template in span.into_iter().flat_map(|span| [&span.start_s, &span.at_most_s]) {
-                if let Some(template) = template {
-                    self.validate_number(&format!("{field}.verify.duration"), template)?;
-                }
+            let bounds = span.into_iter().flat_map(|span| [&span.start_s, &span.at_most_s]);
+            for template in bounds.flatten() {
+                self.validate_number(&format!("{field}.verify.duration"), template)?;
             }
         }
         Ok(())

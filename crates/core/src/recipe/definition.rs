@@ -49,7 +49,7 @@ impl Recipe {
     }
 }
 
-/// Writes sorted by hand: whether serde_json sorts depends on a feature that any other crate in
+/// Writes sorted by hand: whether `serde_json` sorts depends on a feature that any other crate in
 /// the build can switch.
 fn write(value: &Value, text: &mut String) {
     match value {

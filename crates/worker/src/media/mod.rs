@@ -11,6 +11,7 @@
 mod facts;
 mod guard;
 mod measure;
+mod picture;
 mod progress;
 mod promise;
 mod toolchain;
