@@ -59,7 +59,8 @@ pub fn begin(newest: Option<Blob>, digest: Digest, fresh: Number) -> (Blob, Begi
 }
 
 /// Marks an upload's end. Only an uploading blob of that very generation becomes present; else the
-/// upload has to start again. Repeated, it answers the same.
+/// upload has to start again. Repeated, it answers the same: what is
+/// present keeps its length.
 pub fn finish(
     newest: Option<Blob>,
     digest: Digest,
@@ -67,7 +68,8 @@ pub fn finish(
     size_bytes: u64,
 ) -> Result<Blob, Refusal> {
     match newest {
-        Some(blob) if blob.generation == generation && blob.state != BlobState::Condemned => {
+        Some(blob) if blob.generation == generation && blob.state == BlobState::Present => Ok(blob),
+        Some(blob) if blob.generation == generation && blob.state == BlobState::Uploading => {
             Ok(Blob { state: BlobState::Present, size_bytes: Some(size_bytes), ..blob })
         }
         Some(_) | None => Err(Refusal::StaleGeneration { digest, generation }),

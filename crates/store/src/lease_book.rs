@@ -55,7 +55,18 @@ pub struct LeaseBook {
     by_backup: BTreeSet<(Timestamp, JobId)>,
     beats: BTreeMap<SessionId, u64>,
     /// What changed since the last commit, oldest first, each with what stood there before.
-    undo: Vec<(Number, Option<Held>)>,
+    undo: Vec<Undo>,
+}
+
+/// What stood in the book before a change.
+#[derive(Debug)]
+enum Undo {
+    /// The whole entry, or none.
+    Entry(Number, Option<Box<Held>>),
+    /// The time side of an entry that stayed.
+    Time(Number, Lease),
+    /// The highest heartbeat of a session.
+    Beat(SessionId, Option<u64>),
 }
 
 impl LeaseBook {
@@ -67,18 +78,31 @@ impl LeaseBook {
     /// Takes back what changed since the mark.
     pub fn roll_back_to(&mut self, mark: usize) {
         while self.undo.len() > mark {
-            let (token, before) = self.undo.pop().expect("longer than the mark");
-            self.replace(token, before);
+            match self.undo.pop().expect("longer than the mark") {
+                Undo::Entry(token, before) => drop(self.replace(token, before.map(|held| *held))),
+                Undo::Time(token, lease) => self.replace_lease(token, lease),
+                Undo::Beat(session, Some(seq)) => drop(self.beats.insert(session, seq)),
+                Undo::Beat(session, None) => drop(self.beats.remove(&session)),
+            }
         }
     }
 
-    /// Keeps what changed.
-    pub fn commit(&mut self) {
-        self.undo.clear();
+    /// Keeps what changed, and tells of each lease that did: as it is now, or none if it is no
+    /// longer held. A lease that changed twice is told of twice.
+    pub fn commit(&mut self, mut changed: impl FnMut(Number, Option<Lease>)) {
+        let Self { undo, by_token, .. } = self;
+        for undo in undo.drain(..) {
+            if let Undo::Entry(token, _) | Undo::Time(token, _) = undo {
+                changed(token, by_token.get(&token).map(|held| held.lease));
+            }
+        }
     }
 
     /// Follows a job's record: its open attempts are held, its closed ones are not.
     pub fn follow(&mut self, job: &Job) {
+        if job.attempts.is_empty() {
+            return;
+        }
         let needs = Capability { recipe: job.spec.recipe.clone(), definition: job.spec.definition };
         let last_chance = job.losses >= job.retry.losses_allowed;
         for attempt in &job.attempts {
@@ -123,23 +147,46 @@ impl LeaseBook {
     }
 
     fn change(&mut self, token: Number, held: Option<Held>) {
-        let before = self.replace(token, held);
-        self.undo.push((token, before));
+        let before = self.replace(token, held).map(Box::new);
+        self.undo.push(Undo::Entry(token, before));
+    }
+
+    /// Changes an entry's time. Nothing else of it is touched: this is what each renewal costs.
+    fn replace_lease(&mut self, token: Number, lease: Lease) {
+        let Some(job) = self.by_token.get(&token).map(|held| held.job) else { return };
+        let before = self.end_of(job);
+        if let Some(held) = self.by_token.get_mut(&token) {
+            held.lease = lease;
+        }
+        let after = self.end_of(job);
+        if before != after {
+            before.map(|at| self.by_end.remove(&(at, job)));
+            after.map(|at| self.by_end.insert((at, job)));
+        }
     }
 
     fn replace(&mut self, token: Number, held: Option<Held>) -> Option<Held> {
-        let before = self.by_token.remove(&token);
-        if let Some(before) = &before {
-            self.unindex(before);
+        // The indexes by time are found through the entries, so they go first and come last.
+        let before = self.by_token.get(&token).map(|before| before.job);
+        before.into_iter().for_each(|job| self.unindex_job(job));
+        let removed = self.by_token.remove(&token);
+        if let Some(removed) = &removed {
+            self.forget(removed);
         }
+        before.into_iter().for_each(|job| self.index_job(job));
         if let Some(held) = held {
-            self.index(held);
+            let job = held.job;
+            self.unindex_job(job);
+            self.by_session.entry(held.session.clone()).or_default().insert(held.token);
+            self.by_job.entry(job).or_default().push(held.token);
+            self.by_token.insert(held.token, held);
+            self.index_job(job);
         }
-        before
+        removed
     }
 
-    fn unindex(&mut self, held: &Held) {
-        self.unindex_job(held.job);
+    /// Takes an entry out of the indexes by session and by job.
+    fn forget(&mut self, held: &Held) {
         if let Some(tokens) = self.by_session.get_mut(&held.session) {
             tokens.remove(&held.token);
             if tokens.is_empty() {
@@ -152,16 +199,6 @@ impl LeaseBook {
                 self.by_job.remove(&held.job);
             }
         }
-        self.index_job(held.job);
-    }
-
-    fn index(&mut self, held: Held) {
-        let job = held.job;
-        self.unindex_job(job);
-        self.by_session.entry(held.session.clone()).or_default().insert(held.token);
-        self.by_job.entry(job).or_default().push(held.token);
-        self.by_token.insert(held.token, held);
-        self.index_job(job);
     }
 
     fn unindex_job(&mut self, job: JobId) {
@@ -211,14 +248,14 @@ impl LeaseBook {
 }
 
 impl HeldLeases for LeaseBook {
-    fn get(&self, token: Number) -> Option<Held> {
-        self.by_token.get(&token).cloned()
+    fn get(&self, token: Number) -> Option<&Held> {
+        self.by_token.get(&token)
     }
 
     fn set_lease(&mut self, token: Number, lease: Lease) {
         if let Some(held) = self.by_token.get(&token) {
-            let held = Held { lease, ..held.clone() };
-            self.change(token, Some(held));
+            self.undo.push(Undo::Time(token, held.lease));
+            self.replace_lease(token, lease);
         }
     }
 
@@ -257,7 +294,8 @@ impl HeldLeases for LeaseBook {
             let by_session = &self.by_session;
             self.beats.retain(|session, _| by_session.contains_key(session));
         }
-        let seen = self.beats.entry(session.clone()).or_insert(0);
-        *seen = (*seen).max(seq);
+        let before = self.beats.get(session).copied();
+        self.undo.push(Undo::Beat(session.clone(), before));
+        self.beats.insert(session.clone(), seq.max(before.unwrap_or(0)));
     }
 }

@@ -6,6 +6,8 @@
 //! Must not know: HTTP, processes.
 
 pub mod command;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 pub mod events;
 pub mod failure;
 pub mod fault;
@@ -13,6 +15,7 @@ pub mod lease_book;
 pub mod memory;
 pub mod ops;
 pub mod query;
+pub mod sqlite;
 pub mod store;
 pub mod tables;
 

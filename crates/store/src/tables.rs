@@ -112,7 +112,7 @@ pub trait Tables {
 /// The leases that are held. Reads see the changes of this transaction; a rollback undoes them.
 pub trait HeldLeases {
     /// The lease that a token names, if its attempt is open.
-    fn get(&self, token: Number) -> Option<Held>;
+    fn get(&self, token: Number) -> Option<&Held>;
     /// Changes a held lease's time, in memory alone.
     fn set_lease(&mut self, token: Number, lease: Lease);
     /// The tokens that a session holds, rising.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use reqwest::Method;
 
 use crate::wire::{
-    CancelRequest, CancelResponse, HistoryView, JobList, JobView, RetryRequest, RetryResponse,
-    SubmitMany, SubmitManyResponse, SubmitRequest, SubmitResponse, WorkerList,
+    CancelRequest, CancelResponse, HistoryView, JobList, JobView, RecipeList, RetryRequest,
+    RetryResponse, SubmitMany, SubmitManyResponse, SubmitRequest, SubmitResponse, WorkerList,
 };
 
 use super::{CALL_TIMEOUT, Client, ClientError};
@@ -60,6 +60,11 @@ impl Client {
         request: &RetryRequest,
     ) -> Result<RetryResponse, ClientError> {
         self.post(&format!("/jobs/{id}/retry"), request).await
+    }
+
+    /// The recipes that the server knows.
+    pub async fn recipes(&self) -> Result<RecipeList, ClientError> {
+        self.get("/recipes").await
     }
 
     /// The workers and what they hold.

@@ -2,6 +2,7 @@
 //! spans are ms; digests are 64 hexadecimal digits; `lease` is a lease id of 32.
 
 mod jobs;
+mod recipes;
 mod views;
 mod workers;
 
@@ -9,6 +10,9 @@ pub use jobs::{
     CancelRequest, CancelResponse, CompleteRequest, CompleteResponse, FailRequest, InputWire,
     PairWire, ReleaseRequest, RequeuedResponse, RetryRequest, RetryResponse, SubmitMany,
     SubmitManyResponse, SubmitRequest, SubmitResponse, SubmitResult,
+};
+pub use recipes::{
+    ParameterView, RecipeInputView, RecipeList, RecipeOutputView, RecipeView, ToolView,
 };
 pub use views::{
     AttemptView, BlobView, CompletionView, DeadLetterView, EventView, HistoryView, InputView,

@@ -29,6 +29,8 @@ pub struct MemoryEngine {
     pub(super) journal: Vec<Event>,
     pub(super) book: LeaseBook,
     pub(super) clock: Timestamp,
+    /// Whether the running command has written anything that a disk would keep.
+    pub(super) wrote: bool,
     life: u64,
     announced: usize,
 }
@@ -52,8 +54,12 @@ impl MemoryEngine {
     /// Runs one command.
     pub fn apply(&mut self, command: Command, now: Timestamp) -> Result<Answer, Failure> {
         let now = Moment { at: now, life: self.life };
+        self.wrote = false;
         let outcome = ops::apply(self, command, now);
-        self.book.commit();
+        self.book.commit(|_, _| {});
+        if self.wrote {
+            self.clock = self.clock.max(now.at);
+        }
         match outcome {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(refusal)) => Err(refusal.into()),
@@ -61,17 +67,34 @@ impl MemoryEngine {
         }
     }
 
-    /// A start after a time that was not served: only time in which the store served counts
-    /// against a lease.
+    /// A restart, as a store with a disk has it: renewals and suspicions that lived in memory are
+    /// forgotten, and time that was not served is given back to every lease.
     pub fn start(&mut self, now: Timestamp) {
+        self.book = LeaseBook::default();
+        for job in self.jobs.values() {
+            self.book.follow(job);
+        }
+        self.begin_life(self.clock, now);
+    }
+
+    /// Waking from a gap in which it did not serve, the last time before it being `served_at`.
+    /// Counts as a start, but memory is still there.
+    pub fn wake(&mut self, served_at: Timestamp, now: Timestamp) {
+        self.begin_life(served_at, now);
+    }
+
+    fn begin_life(&mut self, recorded_at: Timestamp, now: Timestamp) {
         let past_life = self.life;
         self.life += 1;
         let now = Moment { at: now.max(self.clock), life: self.life };
-        let start = Start { past_life, recorded_at: self.clock, now };
-        for (token, lease) in self.book.after_start(start) {
+        for (token, lease) in self.book.after_start(Start { past_life, recorded_at, now }) {
+            let job = self.book.get(token).expect("it was just told of").job;
             self.book.set_lease(token, lease);
+            let job = self.jobs.get_mut(&job).expect("what is held is of a job");
+            let attempt = job.attempts.iter_mut().find(|attempt| attempt.token == token);
+            attempt.expect("what is held is an attempt").lease = lease;
         }
-        self.book.commit();
+        self.book.commit(|_, _| {});
         self.clock = now.at;
     }
 

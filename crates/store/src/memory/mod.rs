@@ -6,6 +6,9 @@ mod engine;
 mod reading;
 mod tables;
 
+#[cfg(test)]
+mod tests;
+
 pub use engine::MemoryEngine;
 
 use std::sync::{Arc, Mutex};

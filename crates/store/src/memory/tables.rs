@@ -43,6 +43,7 @@ impl MemoryEngine {
 
 impl Tables for MemoryEngine {
     fn draw(&mut self) -> Result<Number, Fault> {
+        self.wrote = true;
         self.counter.0 = self.counter.0.next();
         Ok(self.counter.0)
     }
@@ -55,9 +56,22 @@ impl Tables for MemoryEngine {
         Ok(job)
     }
 
-    fn put_job(&mut self, _before: Option<&Job>, job: &Job) -> Result<(), Fault> {
+    fn put_job(&mut self, before: Option<&Job>, job: &Job) -> Result<(), Fault> {
+        self.wrote = true;
         self.book.follow(job);
-        self.jobs.insert(job.id, job.clone());
+        let mut stored = job.clone();
+        let on_record = self.jobs.get(&job.id);
+        // A renewal that lives in memory alone stays there, also when the record is written for
+        // another reason: a restart forgets it.
+        for attempt in stored.attempts.iter_mut().filter(|attempt| attempt.closed.is_none()) {
+            let as_read = before.and_then(|before| before.attempt(attempt.token));
+            if let Some(known) = on_record.and_then(|job| job.attempt(attempt.token))
+                && as_read.is_some_and(|as_read| as_read.lease == attempt.lease)
+            {
+                attempt.lease = known.lease;
+            }
+        }
+        self.jobs.insert(job.id, stored);
         Ok(())
     }
 
@@ -117,6 +131,7 @@ impl Tables for MemoryEngine {
     }
 
     fn record(&mut self, scope: &Scope, id: &RequestId, answer: &Recorded) -> Result<(), Fault> {
+        self.wrote = true;
         self.requests.insert((scope.clone(), id.clone()), answer.clone());
         Ok(())
     }
@@ -126,6 +141,7 @@ impl Tables for MemoryEngine {
     }
 
     fn put_blob(&mut self, blob: &Blob) -> Result<(), Fault> {
+        self.wrote = true;
         self.blobs.insert((blob.digest, blob.generation), *blob);
         Ok(())
     }
@@ -136,22 +152,27 @@ impl Tables for MemoryEngine {
         generation: Number,
         keeper: &Keeper,
     ) -> Result<(), Fault> {
+        self.wrote = true;
         self.keepers.insert((keeper.clone(), digest, generation));
         Ok(())
     }
 
     fn drop_keeper(&mut self, keeper: &Keeper) -> Result<(), Fault> {
+        let before = self.keepers.len();
         self.keepers.retain(|(kept_by, _, _)| kept_by != keeper);
+        self.wrote |= self.keepers.len() < before;
         Ok(())
     }
 
     fn append(&mut self, events: &[Event]) -> Result<(), Fault> {
+        self.wrote = true;
         self.journal.extend_from_slice(events);
         Ok(())
     }
 
     fn record_clock(&mut self, now: Timestamp) -> Result<(), Fault> {
-        self.clock = now;
+        self.wrote = true;
+        self.clock = self.clock.max(now);
         Ok(())
     }
 }

@@ -123,7 +123,11 @@ fn asked_again(
         }
         let ttl_ms = attempt.lease.ttl_ms;
         match super::heartbeat::renew(tables, id, &pair, now)? {
-            Ok(_) => claimed.grants.push(Grant { job, pair, ttl_ms }),
+            // Read again: the grant shows the lease as it is now.
+            Ok(_) => match tables.job(id)? {
+                Some(job) => claimed.grants.push(Grant { job, pair, ttl_ms }),
+                None => claimed.lost.push((id, pair)),
+            },
             Err(Refusal::UnknownToken { .. }) => claimed.lost.push((id, pair)),
             Err(refusal) => return Ok(Err(refusal)),
         }

@@ -40,7 +40,8 @@ pub(super) fn renew(
         && open.lease_id == pair.lease_id
         && !open.lease.renewal_must_be_durable(now)
     {
-        held.set_lease(pair.token, open.lease.renewed(now));
+        let renewed = open.lease.renewed(now);
+        held.set_lease(pair.token, renewed);
         return Ok(Ok(Beat::Held));
     }
     let Some(record) = tables.job(job)? else {
@@ -87,7 +88,7 @@ fn release_unknown(
         .of_session(&beat.session)
         .into_iter()
         .filter(|token| !listed.contains(token))
-        .filter_map(|token| held.get(token))
+        .filter_map(|token| held.get(token).cloned())
         .collect();
     let mut released = Vec::new();
     for open in unlisted {

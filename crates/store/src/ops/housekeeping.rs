@@ -29,8 +29,8 @@ pub(super) fn suspect(
         let Some(open) = held.get(token) else { continue };
         let lease = open.lease.suspected(suspect.seen_at, now.at);
         if lease != open.lease {
-            held.set_lease(token, lease);
             leases.push((open.job, token));
+            held.set_lease(token, lease);
         }
     }
     let events: Vec<_> = leases

@@ -4,6 +4,7 @@
 //! are synchronous: an engine that has to fetch first does so before it calls them.
 
 mod blobs;
+mod bounds;
 mod claim;
 mod heartbeat;
 mod housekeeping;
@@ -26,6 +27,9 @@ pub type Outcome<A> = Result<Result<A, Refusal>, Fault>;
 /// Runs one command. Upon a refusal nothing is changed but the journal; upon a fault the caller
 /// rolls back.
 pub fn apply(tables: &mut dyn Tables, command: Command, now: Moment) -> Outcome<Answer> {
+    if let Err(refusal) = bounds::check(&command) {
+        return Ok(Err(refusal));
+    }
     Ok(match command {
         Command::Submit(submit) => submit::submit(tables, submit, now)?.map(Answer::Submit),
         Command::Claim(claim) => claim::claim(tables, &claim, now)?.map(Answer::Claim),

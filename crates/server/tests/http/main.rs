@@ -1,0 +1,4 @@
+//! The server over real HTTP on loopback.
+
+mod good_paths;
+mod support;

@@ -1,0 +1,45 @@
+//! How far whole numbers from outside may reach: below 2^53, so that every engine and every JSON
+//! reader keeps them exact.
+
+use palisade_core::{Invalid, Number, Refusal, Timestamp};
+
+use crate::command::{Command, Pin, Submit};
+
+/// Refuses a command that carries a number too large, naming the field.
+pub(super) fn check(command: &Command) -> Result<(), Refusal> {
+    match command {
+        Command::Submit(submit) => wish(submit),
+        Command::Claim(claim) => {
+            number("seq", claim.seq)?;
+            number("ttl_ms", claim.ttl_ms)
+        }
+        Command::Heartbeat(beat) => number("seq", beat.seq),
+        Command::BeginBlob(begin) => match begin.pin {
+            Pin::Until(Timestamp(until)) => number("pin.until_ms", until),
+            Pin::Attempt(..) => Ok(()),
+        },
+        Command::FinishBlob(finish) => number("size_bytes", finish.size_bytes),
+        Command::Complete(_)
+        | Command::Fail(_)
+        | Command::Release(_)
+        | Command::Cancel(_)
+        | Command::Retry(_)
+        | Command::Suspect(_)
+        | Command::Tick => Ok(()),
+    }
+}
+
+fn wish(Submit { wish, .. }: &Submit) -> Result<(), Refusal> {
+    number("run_at_ms", wish.run_at.0)?;
+    number("retry.backoff_ms", wish.retry.backoff_ms)?;
+    number("retry.backoff_ms_max", wish.retry.backoff_ms_max)?;
+    number("backup_after_ms", wish.backup_after_ms.unwrap_or(0))
+}
+
+fn number(field: &str, value: u64) -> Result<(), Refusal> {
+    if value <= Number::MAX.get() {
+        return Ok(());
+    }
+    let allowed = "must be a whole number below 2^53";
+    Err(Refusal::Invalid(Invalid::new(field, &value.to_string(), allowed)))
+}

@@ -1,0 +1,31 @@
+//! Records in SQLite: the embedded store.
+//!
+//! [`SqliteEngine`] is synchronous and knows no clock: commands and an instant in, answers and
+//! journal entries out. [`SqliteStore`] puts it on a thread of its own, which takes whatever
+//! requests are waiting, runs them in one transaction, commits once and answers all (group
+//! commit); readers have connections of their own.
+//!
+//! Must not know: HTTP, processes, clocks other than the one it is given.
+
+mod batch;
+mod cache;
+mod clock;
+mod due;
+mod engine;
+mod lock;
+mod open;
+mod reading;
+mod records;
+mod renewals;
+mod store;
+mod tables;
+mod values;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use batch::Batch;
+pub use engine::{ChangedLeases, GAP_MS, SqliteEngine};
+pub use open::{OpenError, Place};
+pub use store::SqliteStore;

@@ -1,0 +1,92 @@
+//! The journal, packed: the entries of one transaction share rows.
+
+use std::collections::BTreeSet;
+
+use palisade_core::{JobId, history::Event};
+use rusqlite::{Connection, params};
+
+use crate::{
+    fault::Fault,
+    sqlite::values::{Columns, fault, int, json, number},
+};
+
+/// Most entries of one row, so that reading one job's does not cost reading too much of others'.
+const ENTRIES_MAX: usize = 100;
+
+/// Entries with their positions.
+pub(in crate::sqlite) type Entries = Vec<(u64, Event)>;
+
+/// The position that the next entry gets.
+pub(in crate::sqlite) fn next_position(connection: &Connection) -> Result<u64, Fault> {
+    let sql = "SELECT first + count FROM journal ORDER BY first DESC LIMIT 1";
+    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+    let mut rows = statement.query([]).map_err(fault)?;
+    match rows.next().map_err(fault)? {
+        None => Ok(1),
+        Some(row) => Columns::new("journal", row).unsigned(0),
+    }
+}
+
+/// Appends entries from a position on.
+pub(in crate::sqlite) fn append(
+    connection: &Connection,
+    mut first: u64,
+    events: &[Event],
+) -> Result<(), Fault> {
+    let row = "INSERT INTO journal (first, count, events) VALUES (?1, ?2, ?3)";
+    let by_job = "INSERT INTO journal_jobs (job, first) VALUES (?1, ?2)";
+    for chunk in events.chunks(ENTRIES_MAX) {
+        let count = chunk.len() as u64;
+        let mut statement = connection.prepare_cached(row).map_err(fault)?;
+        statement.execute(params![int(first), int(count), json(&chunk)]).map_err(fault)?;
+        let jobs: BTreeSet<_> = chunk.iter().map(|event| event.job).collect();
+        let mut statement = connection.prepare_cached(by_job).map_err(fault)?;
+        for job in jobs {
+            statement.execute(params![number(job.0), int(first)]).map_err(fault)?;
+        }
+        first += count;
+    }
+    Ok(())
+}
+
+/// One job's entries, oldest first.
+pub(in crate::sqlite) fn of_job(connection: &Connection, job: JobId) -> Result<Entries, Fault> {
+    let sql = "SELECT journal.first, events FROM journal_jobs JOIN journal USING (first) \
+               WHERE job = ?1 ORDER BY journal.first";
+    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+    let mut rows = statement.query([number(job.0)]).map_err(fault)?;
+    let mut entries = Vec::new();
+    while let Some(row) = rows.next().map_err(fault)? {
+        let unpacked = unpack(&Columns::new("journal", row))?;
+        entries.extend(unpacked.into_iter().filter(|(_, event)| event.job == job));
+    }
+    Ok(entries)
+}
+
+/// Entries after a position, oldest first, at most `limit`.
+pub(in crate::sqlite) fn after(
+    connection: &Connection,
+    position: u64,
+    limit: usize,
+) -> Result<Entries, Fault> {
+    // The row that holds the next position begins at or before it.
+    let sql = "SELECT first, events FROM journal WHERE first >= coalesce(( \
+               SELECT max(first) FROM journal WHERE first <= ?1), 1) ORDER BY first";
+    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+    let mut rows = statement.query([int(position.saturating_add(1))]).map_err(fault)?;
+    let mut entries = Vec::new();
+    while entries.len() < limit
+        && let Some(row) = rows.next().map_err(fault)?
+    {
+        let unpacked = unpack(&Columns::new("journal", row))?;
+        entries.extend(unpacked.into_iter().filter(|(at, _)| *at > position));
+    }
+    entries.truncate(limit);
+    Ok(entries)
+}
+
+fn unpack(columns: &Columns<'_>) -> Result<Entries, Fault> {
+    let first = columns.unsigned(0)?;
+    let events: Vec<Event> = columns.json(1)?;
+    Ok((first..).zip(events).collect())
+}

@@ -1,0 +1,10 @@
+//! One file a kind of record: its columns, encode, decode.
+
+pub(super) mod attempt;
+pub(super) mod blob;
+pub(super) mod claim;
+pub(super) mod job;
+pub(super) mod journal;
+pub(super) mod meta;
+pub(super) mod request;
+pub(super) mod submission;

@@ -1,0 +1,14 @@
+//! What SQLite adds to the contract: durability, restarts, full disks, one process to a folder.
+
+mod children;
+mod commit_fails;
+mod comparison;
+mod condemned;
+mod constraints;
+mod contract;
+mod cycle;
+mod driver;
+mod full;
+mod killed;
+mod lock;
+mod restart;
