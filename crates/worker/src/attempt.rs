@@ -180,9 +180,7 @@ const fn abort_word(reason: AbortReason) -> &'static str {
 }
 
 /// Runs what blocks where that is allowed.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Stop> {
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Stop> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| failure("worker_fault", format!("a task of the worker ended: {error}")))
 }

@@ -37,8 +37,7 @@ impl Backoff {
 
 /// 64 random bits.
 pub(crate) fn chance(entropy: &dyn Entropy) -> u64 {
-    let [high, low] = [entropy.next_u128() >> 64, entropy.next_u128()].map(|bits| {
-        u64::try_from(bits & u128::from(u64::MAX)).expect("masked to 64 bits")
-    });
+    let [high, low] = [entropy.next_u128() >> 64, entropy.next_u128()]
+        .map(|bits| u64::try_from(bits & u128::from(u64::MAX)).expect("masked to 64 bits"));
     high ^ low
 }

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use palisade_api::wire::{ClaimRequest, ClaimResponse, GrantWire, ReleaseRequest};
+use palisade_api::wire::{CapabilityWire, ClaimRequest, ClaimResponse, GrantWire, ReleaseRequest};
 use palisade_core::{RequestId, Timestamp};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, watch},
-    task::JoinSet,
+    task::{JoinError, JoinSet},
 };
 
 use crate::{
@@ -42,6 +42,7 @@ pub(crate) struct Claims {
 #[derive(Debug)]
 struct Poll {
     id: RequestId,
+    request: ClaimRequest,
     backoff: Backoff,
 }
 
@@ -61,7 +62,9 @@ impl Claims {
                 _ = stop => true,
                 () = self.step(&mut poll) => false,
             };
-            while self.attempts.try_join_next().is_some() {}
+            while let Some(ended) = self.attempts.try_join_next() {
+                note_panic(ended);
+            }
             if done {
                 break;
             }
@@ -73,22 +76,23 @@ impl Claims {
         self.attempts
     }
 
-    /// One try of a claim, once there is a slot and room. Dropped in the middle, it leaves `poll`
-    /// as a claim that may have arrived.
+    /// One try of a claim. Dropped in the middle, it leaves `poll` as a claim that may have
+    /// arrived.
     async fn step(&mut self, poll: &mut Option<Poll>) {
-        let slot = Arc::clone(&self.slots).acquire_owned().await;
-        drop(slot.expect("never closed"));
-        let Some(request) = self.request().await else { return };
         let desk = Arc::clone(&self.around.desk);
-        let poll_now = poll.get_or_insert_with(|| Poll {
-            id: desk.begin_claim(),
-            backoff: Backoff::of_calls(),
-        });
+        // A claim that may have arrived is asked again as it was, whatever the disk says now: it
+        // may have been granted something.
+        let poll_now = match poll {
+            Some(poll_now) => poll_now,
+            None => {
+                let Some(begun) = self.begin_poll().await else { return };
+                poll.insert(begun)
+            }
+        };
         // The number of the last heartbeat is read after the claim has become pending.
-        let request =
-            ClaimRequest { request_id: poll_now.id.to_string(), seq: desk.seq(), ..request };
+        poll_now.request.seq = desk.seq();
         let sent_at = desk.timer.now();
-        let answer = self.ask(&request).await;
+        let answer = self.ask(&poll_now.request).await;
         match answer {
             Ok(response) => {
                 desk.confirmed();
@@ -121,8 +125,10 @@ impl Claims {
         })
     }
 
-    /// What to ask for, but for the ids. None: there is no room now; it was waited a while.
-    async fn request(&mut self) -> Option<ClaimRequest> {
+    /// A new claim, once there is a slot. None: there is no room now; it was waited a while.
+    async fn begin_poll(&mut self) -> Option<Poll> {
+        let slot = self.slots.acquire().await;
+        drop(slot.expect("never closed"));
         let around = Arc::clone(&self.around);
         let (desk, config) = (&around.desk, &around.desk.config);
         let recipes = match self.offered().await {
@@ -142,19 +148,21 @@ impl Claims {
             desk.events.emit(Event::RoomAgain);
         }
         let free_slots = self.slots.available_permits().max(1);
-        Some(ClaimRequest {
+        let id = desk.begin_claim();
+        let request = ClaimRequest {
             worker: config.name.to_string(),
             session: desk.session().to_string(),
-            request_id: String::new(),
+            request_id: id.to_string(),
             seq: 0,
             ttl_ms: Some(config.ttl_ms),
             wait_ms: config.wait_ms,
             max_jobs: Some(u32::try_from(free_slots).unwrap_or(u32::MAX)),
             recipes,
-        })
+        };
+        Some(Poll { id, request, backoff: Backoff::of_calls() })
     }
 
-    async fn offered(&self) -> Result<Vec<palisade_api::wire::CapabilityWire>, NoRoom> {
+    async fn offered(&self) -> Result<Vec<CapabilityWire>, NoRoom> {
         let room = Arc::clone(&self.around.room);
         let free_bytes = tokio::task::spawn_blocking(move || room.free_bytes()).await;
         // A disk that cannot be asked is treated as a full one: it will not take a render either.
@@ -216,6 +224,15 @@ impl Claims {
             attempt.run().await;
             drop(slot);
         });
+    }
+}
+
+/// An attempt's own end is told by itself; a panic is told here.
+pub(crate) fn note_panic(ended: Result<(), JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        tracing::error!(%error, "an attempt ended with a panic");
     }
 }
 

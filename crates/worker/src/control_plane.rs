@@ -66,12 +66,8 @@ pub trait ControlPlane: Send + Sync + std::fmt::Debug {
 
     /// Uploads an output of an attempt, unless its bytes are there already. Answers the digest
     /// and the length of what was read.
-    async fn upload(
-        &self,
-        path: &Path,
-        job: JobId,
-        pair: Pair,
-    ) -> Result<(Digest, u64), CallError>;
+    async fn upload(&self, path: &Path, job: JobId, pair: Pair)
+    -> Result<(Digest, u64), CallError>;
 }
 
 /// A session's stream.

@@ -1,5 +1,9 @@
 //! What happens at a worker, as data: for people, for `--events`, for whoever supervises it.
 
+mod sink;
+
+pub use sink::{EventSink, JsonLines, NoEvents};
+
 use std::sync::Arc;
 
 use palisade_core::{JobId, Number, Timestamp};
@@ -10,21 +14,6 @@ use crate::timer::Timer;
 
 /// How many events a slow reader of the channel may lag behind before it misses some.
 const CHANNEL_EVENTS: usize = 4_096;
-
-/// Takes events as they happen. Called from an attempt's own task, in the order of what happens
-/// to it, and never from the heartbeat's thread: what it does may take a moment.
-pub trait EventSink: Send + Sync + std::fmt::Debug {
-    /// One event, before whatever it announces is begun.
-    fn write(&self, event: &Stamped);
-}
-
-/// A sink for those who do not care.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoEvents;
-
-impl EventSink for NoEvents {
-    fn write(&self, _event: &Stamped) {}
-}
 
 /// An event and when it happened.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -247,7 +236,9 @@ fn log(event: &Stamped) {
         Event::Attempt(AttemptEvent { what: What::Progress { .. }, .. }) => {
             tracing::trace!(event = line);
         }
-        Event::Attempt(AttemptEvent { what: What::Refused { .. } | What::Aborted { .. }, .. })
+        Event::Attempt(AttemptEvent {
+            what: What::Refused { .. } | What::Aborted { .. }, ..
+        })
         | Event::ServerAway { .. }
         | Event::ClaimRefused { .. }
         | Event::NothingToOffer { .. }

@@ -58,9 +58,8 @@ impl Runner for RenderRunner {
         let (progress_sender, progress) = watch::channel(RenderProgress::default());
         let steer = Arc::new(control.clone());
         let renderer = self.renderer.clone();
-        let outcome = Box::pin(async move {
-            renderer.render(&request, &control, &progress_sender).await
-        });
+        let outcome =
+            Box::pin(async move { renderer.render(&request, &control, &progress_sender).await });
         Run { steer, progress, outcome }
     }
 

@@ -69,7 +69,10 @@ impl Switch {
     /// From now on this render is steered, beginning with how things stand.
     pub(crate) fn attach(&self, render: Arc<dyn Steer>) {
         let mut attached = self.render.lock().unwrap_or_else(PoisonError::into_inner);
-        pass_on(&*render, &self.phase());
+        let phase = self.phase();
+        if phase != Phase::Running {
+            pass_on(&*render, &phase);
+        }
         *attached = Some(render);
     }
 

@@ -1,5 +1,8 @@
 //! A worker's life: start, run, drain, end.
 
+#[cfg(test)]
+mod tests;
+
 use std::{io, sync::Arc};
 
 use palisade_core::Invalid;
@@ -10,7 +13,7 @@ use tokio::{
 
 use crate::{
     attempt::Surroundings,
-    claims::Claims,
+    claims::{Claims, note_panic},
     config::{Components, WorkerConfig},
     control_plane::CallError,
     data_dir::{DataDir, DataDirError},
@@ -86,8 +89,7 @@ impl Worker {
         if offer.is_empty() {
             events.emit(Event::NothingToOffer { message: lacking.join("; ") });
         }
-        let room =
-            Room::new(parts.disk, data_dir.scratch_root(), config.free_bytes_min);
+        let room = Room::new(parts.disk, data_dir.scratch_root(), config.free_bytes_min);
         let desk = Desk::new(config, parts.timer, parts.entropy, events);
         let heartbeat = Heartbeat::start(Arc::clone(&desk), parts.connector)
             .map_err(|source| StartError::Thread { source })?;
@@ -165,8 +167,9 @@ async fn clean_up(
     let (data_dir, runner) = (Arc::clone(data_dir), Arc::clone(runner));
     let cleaned = tokio::task::spawn_blocking(move || {
         let folder = data_dir.scratch_root();
-        let processes = runner.end_leftovers(&folder).map_err(|source| {
-            StartError::Leftovers { folder: folder.display().to_string(), source }
+        let processes = runner.end_leftovers(&folder).map_err(|source| StartError::Leftovers {
+            folder: folder.display().to_string(),
+            source,
         })?;
         Ok::<_, StartError>((processes.len(), data_dir.clear()?))
     });
@@ -223,10 +226,6 @@ async fn finish(desk: &Desk, attempts: &mut JoinSet<()>, mut stages: watch::Rece
 
 async fn all_done(attempts: &mut JoinSet<()>) {
     while let Some(ended) = attempts.join_next().await {
-        if let Err(error) = ended
-            && error.is_panic()
-        {
-            tracing::error!(%error, "an attempt ended with a panic");
-        }
+        note_panic(ended);
     }
 }

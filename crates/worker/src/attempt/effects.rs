@@ -106,8 +106,7 @@ impl Attempt {
     async fn try_release(&self) {
         let desk = &self.around.desk;
         let pair = self.assignment.pair;
-        let request =
-            ReleaseRequest { token: pair.token.get(), lease: pair.lease_id.to_string() };
+        let request = ReleaseRequest { token: pair.token.get(), lease: pair.lease_id.to_string() };
         let mut backoff = Backoff::of_calls();
         while let Err(CallError::Unconfirmed { .. }) =
             self.around.plane.release(self.assignment.job, &request).await

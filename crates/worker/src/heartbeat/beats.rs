@@ -3,11 +3,7 @@
 
 use std::sync::Arc;
 
-use futures_util::{
-    StreamExt,
-    future::BoxFuture,
-    stream::FuturesUnordered,
-};
+use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use palisade_api::wire::HeartbeatResponse;
 use palisade_core::{Timestamp, limits};
 use tokio::sync::watch;
