@@ -109,9 +109,7 @@ impl Analyser {
                 self.conclude(id);
             }
         }
-        self.findings.sort_by(|a, b| {
-            (&a.resource, a.at, a.kind).cmp(&(&b.resource, b.at, b.kind))
-        });
+        self.findings.sort_by(|a, b| (&a.resource, a.at, a.kind).cmp(&(&b.resource, b.at, b.kind)));
         let dropped = self.totals.dropped;
         let summary = self.totals.summary(self.seen, self.out_of_order);
         Findings { findings: self.findings, dropped, summary }
@@ -238,7 +236,8 @@ impl Analyser {
                 let attempt = &resource.attempts[holder];
                 attempt.end.is_none() && attempt.deadline.is_none()
             });
-            if known && !held && !resource.queued && resource.pending == 0 && silent_ms > zombie_ms {
+            if known && !held && !resource.queued && resource.pending == 0 && silent_ms > zombie_ms
+            {
                 self.forget(u32::try_from(index).expect("numbers of resources fit in 32 bits"));
             }
         }
@@ -282,8 +281,5 @@ fn texts_of(entry: &Entry<'_>) -> Option<Box<Texts>> {
     if !matters || (entry.kind.is_none() && entry.detail.is_none()) {
         return None;
     }
-    Some(Box::new(Texts {
-        kind: entry.kind.map(Into::into),
-        detail: entry.detail.map(Into::into),
-    }))
+    Some(Box::new(Texts { kind: entry.kind.map(Into::into), detail: entry.detail.map(Into::into) }))
 }

@@ -115,7 +115,12 @@ impl Resource {
                 ", though its lease has run out meanwhile"
             };
             let length = span(pause.length_ms);
-            say(Tag::Resumed, pause.to, true, format!("{who} goes on after {length} {seen}{unaware}"));
+            say(
+                Tag::Resumed,
+                pause.to,
+                true,
+                format!("{who} goes on after {length} {seen}{unaware}"),
+            );
         } else if matches!(draft.mistake, (Tag::LastSign, who, _) if who == index) {
             let text = format!("{who} gives its last sign of life");
             say(Tag::LastSign, attempt.last_sign, true, text);
@@ -132,7 +137,12 @@ impl Resource {
             } else {
                 String::new()
             };
-            say(Tag::RenewFailed, failed.first, true, format!("{who} cannot renew its lease{why}{times}"));
+            say(
+                Tag::RenewFailed,
+                failed.first,
+                true,
+                format!("{who} cannot renew its lease{why}{times}"),
+            );
         }
         if let Some(ignored) = attempt.ignored {
             let text = format!("{who} works on, although it could not renew");

@@ -466,7 +466,10 @@ fn work_that_nobody_took_up_is_lost() {
         history.push_str(&format!(
             "{start} b acquired ttl=30 on=j{job}\n{} b progress on=j{job}\n\
              {} b effect on=j{job}\n{} b completed on=j{job}\n{} b released on=j{job}\n",
-            start + 5, start + 10, start + 11, start + 12
+            start + 5,
+            start + 10,
+            start + 11,
+            start + 12
         ));
     }
     assert_eq!(told(&diagnose(&history)), ["lost_work a crash"]);

@@ -137,8 +137,8 @@ impl Resource {
         let tolerance_ms = context.settings.tolerance_ms();
         for lost in &self.lost {
             let first = &self.attempts[lost.first];
-            let handed_over = first.finished()
-                && first.over().at <= lost.mark.at.plus_ms(tolerance_ms);
+            let handed_over =
+                first.finished() && first.over().at <= lost.mark.at.plus_ms(tolerance_ms);
             if handed_over {
                 continue;
             }

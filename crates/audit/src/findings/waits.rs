@@ -55,7 +55,8 @@ impl Resource {
         );
         let times = count(u64::from(unanswered.count), "request", "requests");
         let text = format!("{who} asks for {}; no answer follows ({times})", context.name);
-        let mut finding = self.wait(context, now, (headline, vec![line(unanswered.first, text, true)]));
+        let mut finding =
+            self.wait(context, now, (headline, vec![line(unanswered.first, text, true)]));
         finding.workers = vec![who];
         Some(finding)
     }

@@ -311,6 +311,5 @@ impl<'t> Reader<'t> {
     }
 }
 
-
 #[cfg(test)]
 mod tests;

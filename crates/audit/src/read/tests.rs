@@ -4,7 +4,8 @@ use super::*;
 fn read_in_pieces(translation: &Translation, text: &str, piece: usize) -> (Vec<String>, Tally) {
     let mut entries = Vec::new();
     let mut sink = |entry: &Entry<'_>| {
-        let mut line = format!("{} {} {} {}", entry.at.0, entry.worker, entry.resource, entry.event.word());
+        let mut line =
+            format!("{} {} {} {}", entry.at.0, entry.worker, entry.resource, entry.event.word());
         for (name, value) in [("ttl", entry.ttl_ms), ("token", entry.token)] {
             if let Some(value) = value {
                 line.push_str(&format!(" {name}={value}"));
@@ -164,8 +165,11 @@ fn lines_that_are_no_text_or_far_too_long_are_counted_and_passed_over() {
 #[test]
 fn an_effect_that_was_refused_is_known_by_its_outcome() {
     let translation = Translation::new();
-    for said in ["\"outcome\":\"412\"", "\"detail\":\"rejected: stale_token\"", "\"kind\":\"refused\""] {
-        let log = format!("{{\"at\":1,\"worker\":\"w\",\"resource\":\"r\",\"event\":\"effect\",{said}}}");
+    for said in
+        ["\"outcome\":\"412\"", "\"detail\":\"rejected: stale_token\"", "\"kind\":\"refused\""]
+    {
+        let log =
+            format!("{{\"at\":1,\"worker\":\"w\",\"resource\":\"r\",\"event\":\"effect\",{said}}}");
         let (entries, _) = read(&translation, &log);
         assert!(entries[0].contains(" refused"), "{said}: {entries:?}");
     }
@@ -189,7 +193,9 @@ fn times_are_read_in_every_form_that_is_promised() {
         assert_eq!(parse_time(text, 2026).map(|at| at.0), Some(ms), "{text}");
         assert_eq!(time::DayCache::default().parse(text, 2026).map(|at| at.0), Some(ms), "{text}");
     }
-    for text in ["", "noon", "2026-13-01T00:00:00Z", "2026-03-14T25:00:00Z", "2026-03-14T09:00:00X", "-5"] {
+    for text in
+        ["", "noon", "2026-13-01T00:00:00Z", "2026-03-14T25:00:00Z", "2026-03-14T09:00:00X", "-5"]
+    {
         assert_eq!(parse_time(text, 2026), None, "{text}");
     }
 }

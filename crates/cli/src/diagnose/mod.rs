@@ -74,7 +74,8 @@ pub(crate) struct DiagnoseArgs {
 pub(crate) fn run(args: DiagnoseArgs) -> anyhow::Result<ExitCode> {
     let translation = translate::translation(&args)?;
     let mut inputs = Inputs::open(&args.files)?;
-    let skews = if inputs.count() > 1 { compare_clocks(&mut inputs, &translation)? } else { vec![] };
+    let skews =
+        if inputs.count() > 1 { compare_clocks(&mut inputs, &translation)? } else { vec![] };
     let offsets_ms: Vec<i64> = skews.iter().map(|skew| skew.offset_ms).collect();
     let settings = Settings {
         offsets_ms: offsets_ms.clone(),
@@ -111,7 +112,8 @@ fn show(
     timelines: &[Timeline],
 ) -> anyhow::Result<()> {
     if let Some(resource) = &args.timeline {
-        let Some(timeline) = timelines.iter().find(|timeline| timeline.resource == *resource) else {
+        let Some(timeline) = timelines.iter().find(|timeline| timeline.resource == *resource)
+        else {
             bail!("timeline: {resource:?} does not occur in the logs");
         };
         return output::timeline(args, timeline);
