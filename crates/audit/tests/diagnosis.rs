@@ -1,6 +1,8 @@
 //! Whole logs with known stories: each `cases/NAME.expected.json` says how to read `NAME.*`, what
 //! must be found in it, and what must not.
 
+#![expect(clippy::unwrap_used, reason = "a test's own helpers may fail loudly")]
+
 use std::path::{Path, PathBuf};
 
 use palisade_audit::findings::{Analyser, Findings, Settings};

@@ -26,7 +26,7 @@ const UNUSABLE: u8 = 2;
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Diagnose(args) => diagnose::run(args),
+        Command::Diagnose(args) => diagnose::run(&args),
     };
     result.unwrap_or_else(|error| {
         // Nothing is left to do if even stderr is gone.

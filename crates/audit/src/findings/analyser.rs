@@ -89,7 +89,7 @@ impl Analyser {
             source: entry.source,
             worker,
             resource,
-            event: entry.event,
+            what: entry.event,
             ttl_ms: entry.ttl_ms,
             token: entry.token,
             duration_ms: entry.duration_ms,
@@ -179,7 +179,7 @@ impl Analyser {
         };
         resource.apply(event, &mut context);
         let ends = matches!(
-            event.event,
+            event.what,
             EventKind::Released | EventKind::Completed | EventKind::Expired | EventKind::Exited
         );
         if ends && !resource.queued && resource.is_quiet() {

@@ -41,6 +41,7 @@ impl Dice {
 
 /// What a system logs, and what it does not.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is logged or not, in any combination")]
 struct Habit {
     ttl_ms: Option<u64>,
     renewals: bool,

@@ -74,7 +74,7 @@ impl Resource {
     }
 
     pub(crate) fn effect(&mut self, event: &Event, context: &mut Context<'_>) {
-        let refused = event.event == EventKind::Refused;
+        let refused = event.what == EventKind::Refused;
         if refused {
             context.totals.effects_refused += 1;
         } else {
@@ -110,7 +110,7 @@ impl Resource {
             token < highest.token && highest.worker != event.worker
         });
         let Some(taken) = &attempt.taken else {
-            let refused = event.event == EventKind::Refused;
+            let refused = event.what == EventKind::Refused;
             return below || (refused && event.detail().is_some_and(says_lost));
         };
         let own_time_left = taken.how == How::LostGrant

@@ -39,7 +39,7 @@ impl Resource {
                     drafts.extend(self.judge_recovery(index, taken, context));
                 }
                 (None, None) if over => {
-                    drafts.extend(self.judge_silence_at_end(index, now, context))
+                    drafts.extend(self.judge_silence_at_end(index, now, context));
                 }
                 (None, None) => {}
             }

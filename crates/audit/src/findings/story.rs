@@ -3,7 +3,7 @@
 use palisade_core::Timestamp;
 
 use super::attempt::{Attempt, Done, End, Mark};
-use super::resource::{Context, Resource};
+use super::resource::{Context, Resource, who};
 use super::verdict::Draft;
 use super::{Cause, Finding, Kind, StoryLine};
 use crate::words::{count, span};
@@ -60,12 +60,13 @@ impl Resource {
         });
         let mut workers: Vec<String> = Vec::new();
         let named = match draft.kind {
-            Kind::Pause | Kind::LateEffect => &draft.attempts[..1],
             Kind::ForeignRelease if draft.others.is_empty() => &draft.attempts[..2],
-            Kind::ForeignRelease | Kind::Stall => &draft.attempts[..1],
+            Kind::Pause | Kind::LateEffect | Kind::ForeignRelease | Kind::Stall => {
+                &draft.attempts[..1]
+            }
             _ => &draft.attempts[..],
         };
-        let others = draft.others.iter().map(|worker| self.who(*worker, context.workers));
+        let others = draft.others.iter().map(|worker| who(*worker, context.workers));
         let owners = named.iter().map(|index| self.named(*index, context));
         let at_fault_first: Vec<String> = match draft.kind {
             // A stranger released somebody's lock.
@@ -154,6 +155,22 @@ impl Resource {
             let beside = owner.map_or(String::new(), |owner| format!(", beside {owner}"));
             say(Tag::After, after, true, format!("{who} is still at work{beside}"));
         }
+        self.tell_outcome(index, draft, context, lines);
+    }
+
+    /// How an attempt's lease ran out, what it brought about, and how it ended.
+    fn tell_outcome(
+        &self,
+        index: usize,
+        draft: &Draft,
+        context: &Context<'_>,
+        lines: &mut Vec<Told>,
+    ) {
+        let attempt = &self.attempts[index];
+        let who = self.named(index, context);
+        let mut say = |tag: Tag, mark: Mark, shown: bool, text: String| {
+            lines.push(Told { mark, shown, tag, attempt: index, text });
+        };
         let deadline = match &attempt.taken {
             Some(taken) => taken.deadline.filter(|deadline| *deadline <= taken.mark.at),
             None => attempt.deadline.filter(|_| draft.kind != Kind::DuplicateEffect),
@@ -197,7 +214,7 @@ impl Resource {
             if !concerned {
                 continue;
             }
-            let releaser = self.who(foreign.worker, context.workers);
+            let releaser = who(foreign.worker, context.workers);
             let owner = self.named(foreign.victim, context);
             lines.push(Told {
                 mark: foreign.mark,

@@ -3,7 +3,7 @@
 use palisade_core::Timestamp;
 
 use super::attempt::How;
-use super::resource::{Both, Context, Resource};
+use super::resource::{Both, Context, Resource, who};
 use super::story::Tag;
 use super::{Cause, Confidence, Kind};
 use crate::words::{clock, span};
@@ -73,7 +73,7 @@ impl Resource {
     }
 
     pub(crate) fn named(&self, index: usize, context: &Context<'_>) -> String {
-        self.who(self.attempts[index].worker, context.workers)
+        who(self.attempts[index].worker, context.workers)
     }
 
     /// Why an attempt had lost the resource while it was still at work.
@@ -183,7 +183,7 @@ impl Resource {
                 continue;
             }
             let given_on = victim.taken.as_ref().filter(|taken| taken.how == How::ForeignRelease);
-            let releaser = self.who(foreign.worker, context.workers);
+            let releaser = who(foreign.worker, context.workers);
             let owner = self.named(foreign.victim, context);
             let mut attempts: Vec<usize> = foreign.by.into_iter().collect();
             attempts.push(foreign.victim);
@@ -292,7 +292,7 @@ impl Resource {
                 }
                 _ => Vec::new(),
             };
-            let who = self.who(regression.worker, context.workers);
+            let who = who(regression.worker, context.workers);
             drafts.push(Draft {
                 kind: Kind::TokenRegression,
                 cause: Cause::Unknown,

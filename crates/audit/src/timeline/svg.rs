@@ -105,7 +105,7 @@ markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0 L8 4 L0 8 z\" fill=\"#52606d\"
 fn draw_name(out: &mut String, name: &str, index: u64, width: u64) {
     let y = middle(index);
     let edge = TOP + index * LANE_HEIGHT - 6;
-    if index % 2 == 0 {
+    if index.is_multiple_of(2) {
         out.push_str(&format!(
             "<rect x=\"0\" y=\"{edge}\" width=\"{width}\" height=\"{LANE_HEIGHT}\" \
              fill=\"#1f2933\" fill-opacity=\"0.03\"/>\n"
