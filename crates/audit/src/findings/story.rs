@@ -49,15 +49,18 @@ impl Resource {
         }
         lines.sort_by_key(|line| (line.mark.at, line.tag, line.mark.source));
         lines.dedup_by(|a, b| a.text == b.text && a.mark.at == b.mark.at);
-        let mistake = draft.mistake;
-        let is_mistake = |line: &Told| (line.tag, line.attempt, line.mark.at) == mistake;
-        lines.retain(|line| line.mark.at <= draft.until || is_mistake(line));
-        let story = lines.into_iter().map(|line| StoryLine {
-            at: line.mark.at,
-            mistake: is_mistake(&line),
-            text: line.text,
-            source: line.shown.then_some(line.mark.source),
-        });
+        let mistake = mistaken_line(&lines, draft.mistake);
+        let until = draft.until;
+        let story = lines
+            .into_iter()
+            .enumerate()
+            .map(|(index, line)| StoryLine {
+                at: line.mark.at,
+                mistake: mistake == Some(index),
+                text: line.text,
+                source: line.shown.then_some(line.mark.source),
+            })
+            .filter(|line| line.at <= until || line.mistake);
         let mut workers: Vec<String> = Vec::new();
         let named = match draft.kind {
             Kind::ForeignRelease if draft.others.is_empty() => &draft.attempts[..2],
@@ -249,6 +252,21 @@ impl Resource {
             say(Tag::TheEnd, Mark { at: now, source }, false, text.to_owned());
         }
     }
+}
+
+/// The line that tells the mistake: the very one, or else what comes nearest to it.
+fn mistaken_line(lines: &[Told], (tag, attempt, at): (Tag, usize, Timestamp)) -> Option<usize> {
+    let exact = |line: &Told| (line.tag, line.attempt, line.mark.at) == (tag, attempt, at);
+    let going_on = |line: &Told| {
+        line.attempt == attempt && matches!(line.tag, Tag::WentOn | Tag::Resumed | Tag::After)
+    };
+    let before = |line: &Told| line.mark.at <= at;
+    let place = |fits: &dyn Fn(&Told) -> bool| lines.iter().position(fits);
+    place(&exact)
+        .or_else(|| place(&|line| line.tag == tag && line.attempt == attempt))
+        .or_else(|| place(&going_on))
+        .or_else(|| lines.iter().rposition(before))
+        .or_else(|| (!lines.is_empty()).then_some(0))
 }
 
 /// Which effects belong into which story.

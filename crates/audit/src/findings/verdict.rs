@@ -268,10 +268,10 @@ impl Resource {
                 at: from.at,
                 until,
                 cost_ms: until.since_ms(from.at),
-                headline: format!(
-                    "{a_name} and {b_name} worked on it at once for {}",
-                    span(until.since_ms(from.at))
-                ),
+                headline: match until.since_ms(from.at) {
+                    0 => format!("{a_name} and {b_name} were both at work on it"),
+                    ms => format!("{a_name} and {b_name} worked on it at once for {}", span(ms)),
+                },
                 mistake,
                 landed: None,
             });
