@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 /// Reads a whole log in pieces of `piece` bytes.
@@ -319,4 +321,31 @@ I0314 09:20:16.000000       1 leaderelection.go:271] \"Successfully acquired lea
         ]
     );
     assert_eq!((tally.unreadable_lines, tally.other_lines), (0, 1));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_bring_a_reader_down(
+        bytes in proptest::collection::vec(any::<u8>(), 0..400),
+        text in "[ -~ü\n\"\\\\{}=,;:.]{0,300}",
+        format in 0..4_usize,
+    ) {
+        let mut translation = Translation::new();
+        match format {
+            0 => translation.set_format(Format::Json),
+            1 => translation.set_format(Format::Csv),
+            2 => translation.set_format(Format::Logfmt),
+            _ => translation.pattern(r"(?P<at>\S+) (?P<event>\S+) (?P<worker>\S+)").unwrap(),
+        }
+        for log in [&bytes[..], text.as_bytes(), b"at,worker,resource,event\n", &bytes[..]] {
+            let mut reader = Reader::new(&translation, 0, "x");
+            reader.feed(b"at,worker,resource,event\n", &mut |_| ());
+            reader.feed(log, &mut |_| ());
+            let tally = reader.finish(&mut |_| ());
+            prop_assert!(tally.entries + tally.unreadable_lines <= tally.lines);
+        }
+        for time in text.split([',', ' ']) {
+            let _ = (parse_time(time, 2026), parse_span_ms(time));
+        }
+    }
 }
