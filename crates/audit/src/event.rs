@@ -142,12 +142,7 @@ pub struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     /// An entry with the four fields that every entry has.
-    pub const fn new(
-        at: Timestamp,
-        worker: &'a str,
-        resource: &'a str,
-        event: EventKind,
-    ) -> Self {
+    pub const fn new(at: Timestamp, worker: &'a str, resource: &'a str, event: EventKind) -> Self {
         Self {
             at,
             worker,
@@ -181,7 +176,9 @@ pub fn says_refused(text: &str) -> bool {
 /// Whether a failed renewal's text says that the lease is gone, rather than that nobody answered.
 pub fn says_lost(text: &str) -> bool {
     words(text).any(|word| {
-        ["lost", "expired", "stale", "stale_token"].iter().any(|sign| word.eq_ignore_ascii_case(sign))
+        ["lost", "expired", "stale", "stale_token"]
+            .iter()
+            .any(|sign| word.eq_ignore_ascii_case(sign))
     }) || ["not owner", "not held", "no longer", "not the holder", "missing lock", "not locked by"]
         .iter()
         .any(|phrase| contains_ignoring_case(text, phrase))

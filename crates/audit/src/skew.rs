@@ -96,7 +96,8 @@ impl Estimator {
         };
         let mut skews: Vec<Option<Skew>> = vec![None; count];
         if let Some(skew) = skews.get_mut(reference) {
-            *skew = Some(Skew { sureness: Sureness::Reference, uncertainty_ms: Some(0), ..unknown });
+            *skew =
+                Some(Skew { sureness: Sureness::Reference, uncertainty_ms: Some(0), ..unknown });
         }
         // The file with the most pairs goes first; once aligned, it helps to align the others.
         loop {
@@ -257,7 +258,6 @@ fn skew_of(offset_ms: i64, room: Option<u64>, pairs: u64, contradicted: i64) -> 
     let contradicted = contradicted.unsigned_abs();
     Skew { offset_ms, uncertainty_ms: room, pairs, contradicted, sureness }
 }
-
 
 #[cfg(test)]
 mod tests;

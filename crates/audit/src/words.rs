@@ -29,7 +29,13 @@ fn two(large: u64, large_unit: &str, small: u64, small_unit: &str) -> String {
 /// The time of day, UTC, to the ms: `09:00:48.100`.
 pub fn clock(at: Timestamp) -> String {
     let ms = at.0 % 86_400_000;
-    format!("{:02}:{:02}:{:02}.{:03}", ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60, ms % 1_000)
+    format!(
+        "{:02}:{:02}:{:02}.{:03}",
+        ms / 3_600_000,
+        ms / 60_000 % 60,
+        ms / 1_000 % 60,
+        ms % 1_000
+    )
 }
 
 /// The date, UTC: `2026-03-14`.

@@ -18,6 +18,10 @@ const TOMBSTONES: usize = 1 << 16;
 /// After how many events all resources are looked at for those that fell silent for good.
 const SWEEP_EVENTS: u64 = 1 << 20;
 
+/// Longer spans, and later instants, are taken for this: 30,000 years, in ms. Sums and multiples
+/// of a few of them fit in 64 bits.
+const SPAN_MAX_MS: u64 = 1_000_000_000_000_000;
+
 /// What is left of a resource that was forgotten.
 #[derive(Debug, Clone, Copy)]
 struct Tombstone {
@@ -83,16 +87,17 @@ impl Analyser {
         let worker =
             if entry.worker.is_empty() { NOBODY } else { self.workers.intern(entry.worker) };
         let offset_ms = self.settings.offsets_ms.get(entry.source.file as usize);
-        let at = Timestamp(entry.at.0.saturating_add_signed(offset_ms.copied().unwrap_or(0)));
+        let at = entry.at.0.saturating_add_signed(offset_ms.copied().unwrap_or(0));
+        let at = Timestamp(at.min(SPAN_MAX_MS));
         let event = Event {
             at,
             source: entry.source,
             worker,
             resource,
-            event: entry.event,
-            ttl_ms: entry.ttl_ms,
+            what: entry.event,
+            ttl_ms: entry.ttl_ms.map(|ttl_ms| ttl_ms.min(SPAN_MAX_MS)),
             token: entry.token,
-            duration_ms: entry.duration_ms,
+            duration_ms: entry.duration_ms.map(|length_ms| length_ms.min(SPAN_MAX_MS)),
             texts: texts_of(entry),
         };
         if self.order.push(event) {
@@ -109,9 +114,7 @@ impl Analyser {
                 self.conclude(id);
             }
         }
-        self.findings.sort_by(|a, b| {
-            (&a.resource, a.at, a.kind).cmp(&(&b.resource, b.at, b.kind))
-        });
+        self.findings.sort_by(|a, b| (&a.resource, a.at, a.kind).cmp(&(&b.resource, b.at, b.kind)));
         let dropped = self.totals.dropped;
         let summary = self.totals.summary(self.seen, self.out_of_order);
         Findings { findings: self.findings, dropped, summary }
@@ -181,7 +184,7 @@ impl Analyser {
         };
         resource.apply(event, &mut context);
         let ends = matches!(
-            event.event,
+            event.what,
             EventKind::Released | EventKind::Completed | EventKind::Expired | EventKind::Exited
         );
         if ends && !resource.queued && resource.is_quiet() {
@@ -238,7 +241,8 @@ impl Analyser {
                 let attempt = &resource.attempts[holder];
                 attempt.end.is_none() && attempt.deadline.is_none()
             });
-            if known && !held && !resource.queued && resource.pending == 0 && silent_ms > zombie_ms {
+            if known && !held && !resource.queued && resource.pending == 0 && silent_ms > zombie_ms
+            {
                 self.forget(u32::try_from(index).expect("numbers of resources fit in 32 bits"));
             }
         }
@@ -282,8 +286,5 @@ fn texts_of(entry: &Entry<'_>) -> Option<Box<Texts>> {
     if !matters || (entry.kind.is_none() && entry.detail.is_none()) {
         return None;
     }
-    Some(Box::new(Texts {
-        kind: entry.kind.map(Into::into),
-        detail: entry.detail.map(Into::into),
-    }))
+    Some(Box::new(Texts { kind: entry.kind.map(Into::into), detail: entry.detail.map(Into::into) }))
 }

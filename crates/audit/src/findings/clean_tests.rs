@@ -25,7 +25,8 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
     }
 
@@ -40,6 +41,7 @@ impl Dice {
 
 /// What a system logs, and what it does not.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is logged or not, in any combination")]
 struct Habit {
     ttl_ms: Option<u64>,
     renewals: bool,
@@ -249,8 +251,7 @@ fn history(seed: u64, jobs: u64) -> (Habit, Vec<Line>) {
 fn findings_of(lines: &[Line]) -> Vec<Finding> {
     let mut analyser = Analyser::new(Settings::default());
     for line in lines {
-        let mut entry =
-            Entry::new(Timestamp(line.at_ms), &line.worker, &line.resource, line.event);
+        let mut entry = Entry::new(Timestamp(line.at_ms), &line.worker, &line.resource, line.event);
         entry.ttl_ms = line.ttl_ms;
         entry.token = line.token;
         entry.kind = line.kind;

@@ -17,6 +17,8 @@ impl Resource {
         self.take_over(event, context);
         self.check_token(event);
         self.work = self.next_work();
+        // Most resources see one attempt at a time; a vector's usual first step is room for four.
+        self.attempts.reserve_exact(1);
         self.attempts.push(Attempt::new(event, true, self.work));
         self.holder = Some(self.attempts.len() - 1);
         self.waiting = Waiting::default();
@@ -49,8 +51,7 @@ impl Resource {
             }
         }
         if self.highest.is_none_or(|highest| highest.token < token) {
-            self.highest =
-                Some(Highest { token, worker: event.worker, mark: Some(event.mark()) });
+            self.highest = Some(Highest { token, worker: event.worker, mark: Some(event.mark()) });
         }
     }
 

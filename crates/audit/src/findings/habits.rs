@@ -159,9 +159,8 @@ impl Tracks {
             return to.since_ms(from);
         };
         let now = track.last_seen.map_or(from, |last| last.max(from));
-        let within = |(start, end): &(Timestamp, Timestamp)| {
-            (*end).min(to).since_ms((*start).max(from))
-        };
+        let within =
+            |(start, end): &(Timestamp, Timestamp)| (*end).min(to).since_ms((*start).max(from));
         track.silences.iter().map(within).max().unwrap_or(0).max(to.since_ms(now))
     }
 }

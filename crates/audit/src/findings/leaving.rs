@@ -63,8 +63,8 @@ impl Resource {
 
     /// Whether a worker has anything open here.
     pub(crate) fn has_open(&self, worker: u32) -> bool {
-        self.attempts.iter().any(|attempt: &Attempt| {
-            attempt.worker == worker && attempt.end.is_none()
-        })
+        self.attempts
+            .iter()
+            .any(|attempt: &Attempt| attempt.worker == worker && attempt.end.is_none())
     }
 }

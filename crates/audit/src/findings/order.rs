@@ -15,7 +15,7 @@ pub(crate) struct Event {
     pub(crate) source: Source,
     pub(crate) worker: u32,
     pub(crate) resource: u32,
-    pub(crate) event: EventKind,
+    pub(crate) what: EventKind,
     pub(crate) ttl_ms: Option<u64>,
     pub(crate) token: Option<u64>,
     pub(crate) duration_ms: Option<u64>,

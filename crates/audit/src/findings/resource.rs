@@ -97,7 +97,7 @@ impl Resource {
     /// Takes the next event.
     pub(crate) fn apply(&mut self, event: &Event, context: &mut Context<'_>) {
         self.last_event = self.last_event.max(event.at);
-        match event.event {
+        match event.what {
             EventKind::Requested => self.requested(event),
             EventKind::Denied => self.denied(event, context),
             EventKind::Acquired => self.acquired(event, context),
@@ -130,9 +130,7 @@ impl Resource {
     /// Whether nothing is going on, so that the resource may be forgotten after a while.
     pub(crate) fn is_quiet(&self) -> bool {
         let held = self.holder.is_some_and(|holder| self.attempts[holder].end.is_none());
-        !held
-            && self.waiting.late_count == 0
-            && self.attempts.iter().all(|attempt| attempt.finished())
+        !held && self.waiting.late_count == 0 && self.attempts.iter().all(Attempt::finished)
     }
 
     /// The longest ttl in play, in ms.
@@ -198,9 +196,9 @@ impl Resource {
             waiting.late_first.get_or_insert(mark);
         }
     }
+}
 
-    /// A name for sentences; a history that does not say who gets a word for it.
-    pub(crate) fn who(&self, worker: u32, workers: &Names) -> String {
-        if worker == NOBODY { "somebody".to_owned() } else { workers.text(worker).to_owned() }
-    }
+/// A name for sentences; a history that does not say who gets a word for it.
+pub(crate) fn who(worker: u32, workers: &Names) -> String {
+    if worker == NOBODY { "somebody".to_owned() } else { workers.text(worker).to_owned() }
 }

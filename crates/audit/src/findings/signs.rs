@@ -74,16 +74,15 @@ impl Resource {
     }
 
     pub(crate) fn effect(&mut self, event: &Event, context: &mut Context<'_>) {
-        let refused = event.event == EventKind::Refused;
+        let refused = event.what == EventKind::Refused;
         if refused {
             context.totals.effects_refused += 1;
         } else {
             context.totals.effects_landed += 1;
         }
         let ghost = self.ghost.as_ref().is_some_and(|ghost| ghost.worker == event.worker);
-        let below = self.highest.zip(event.token).is_some_and(|(highest, token)| {
-            token < highest.token
-        });
+        let below =
+            self.highest.zip(event.token).is_some_and(|(highest, token)| token < highest.token);
         let index = match self.attempt_of(event.worker) {
             Some(index) => index,
             None if ghost || below => self.unseen(event),
@@ -111,8 +110,8 @@ impl Resource {
             token < highest.token && highest.worker != event.worker
         });
         let Some(taken) = &attempt.taken else {
-            let said = event.detail().is_some_and(says_lost);
-            return below || (event.event == EventKind::Refused && said);
+            let refused = event.what == EventKind::Refused;
+            return below || (refused && event.detail().is_some_and(says_lost));
         };
         let own_time_left = taken.how == How::LostGrant
             && attempt.deadline.is_some_and(|deadline| deadline >= event.at);
@@ -130,8 +129,12 @@ impl Resource {
         };
         context.totals.pauses.add(length_ms);
         attempt.paused_ms += length_ms;
-        if crosses(attempt.deadline, attempt.taken.as_ref().map(|taken| taken.mark.at), from.at, event.at)
-        {
+        if crosses(
+            attempt.deadline,
+            attempt.taken.as_ref().map(|taken| taken.mark.at),
+            from.at,
+            event.at,
+        ) {
             let to = event.mark();
             attempt.pause = Some(Pause { from, to, length_ms, reported: true });
         }
@@ -222,16 +225,16 @@ impl Resource {
         if attempt.ended(End::Completed) || attempt.ended(End::Restarted) {
             return;
         }
-        let lost = attempt.taken.as_ref().is_some_and(|taken| {
-            mark.at > taken.mark.at.plus_ms(tolerance_ms)
-        });
+        let lost = attempt
+            .taken
+            .as_ref()
+            .is_some_and(|taken| mark.at > taken.mark.at.plus_ms(tolerance_ms));
         if let Some(failed) = &attempt.failed
             && attempt.ignored.is_none()
             && attempt.end.is_none()
         {
-            let over = attempt
-                .deadline
-                .is_some_and(|deadline| deadline.plus_ms(tolerance_ms) < mark.at);
+            let over =
+                attempt.deadline.is_some_and(|deadline| deadline.plus_ms(tolerance_ms) < mark.at);
             if (failed.lost || over || lost) && mark.at > failed.first.at {
                 attempt.ignored = Some(mark);
             }
@@ -254,9 +257,10 @@ impl Resource {
             }
             let woke = a.pause.filter(|pause| pause.to.at > b.first.at).map(|pause| pause.to);
             let from = woke.unwrap_or(if b.first.at > a.first.at { b.first } else { a.first });
-            let untimed = a.taken.as_ref().is_some_and(|taken| {
-                taken.how == How::Untimed && taken.by == winner
-            });
+            let untimed = a
+                .taken
+                .as_ref()
+                .is_some_and(|taken| taken.how == How::Untimed && taken.by == winner);
             if untimed && a.pause.is_none() && a.failed.is_none() {
                 self.lost.push(LostGrant { first: loser, second: winner, mark: b.first, untimed });
             }

@@ -38,7 +38,9 @@ impl Resource {
                 (Some(taken), None) => {
                     drafts.extend(self.judge_recovery(index, taken, context));
                 }
-                (None, None) if over => drafts.extend(self.judge_silence_at_end(index, now, context)),
+                (None, None) if over => {
+                    drafts.extend(self.judge_silence_at_end(index, now, context));
+                }
                 (None, None) => {}
             }
         }
@@ -93,9 +95,8 @@ impl Resource {
         let free = attempt.freed.is_some()
             || attempt.latest_deadline().is_some_and(|deadline| deadline < now);
         let refused_late = is_holder && self.waiting.late_count > 0;
-        let long_lease = is_holder
-            && self.waiting.count > 0
-            && silent_ms > limit_ms.max(RECOVERED_MS);
+        let long_lease =
+            is_holder && self.waiting.count > 0 && silent_ms > limit_ms.max(RECOVERED_MS);
         if is_holder && (attempt.deadline.is_none() || refused_late || (!free && long_lease)) {
             return Some(self.stall(index, now, context));
         }
@@ -154,7 +155,9 @@ impl Resource {
         };
         let refused = match waiting.count {
             0 => String::new(),
-            denials => format!("; others were denied {}", count(u64::from(denials), "time", "times")),
+            denials => {
+                format!("; others were denied {}", count(u64::from(denials), "time", "times"))
+            }
         };
         let (cause, confidence) = cause_of_silence(attempt, until, context);
         Draft {
@@ -195,9 +198,8 @@ impl Resource {
         if own_ms.max(fleet_ms) == 0 {
             return None;
         }
-        let limit_ms = (own_ms.max(fleet_ms) * 5)
-            .max(attempt.ttl_ms.unwrap_or(0) * 3)
-            .max(STALL_MIN_MS);
+        let limit_ms =
+            (own_ms.max(fleet_ms) * 5).max(attempt.ttl_ms.unwrap_or(0) * 3).max(STALL_MIN_MS);
         if idle_ms <= limit_ms {
             return None;
         }
@@ -281,9 +283,10 @@ fn cause_of_silence(
     let from = attempt.last_sign.at;
     let silent_ms = until.since_ms(from);
     let everywhere_ms = context.tracks.silence_ms(attempt.worker, from, until);
-    let alive = context.tracks.last_seen(attempt.worker).is_some_and(|seen| {
-        seen.since_ms(from) > silent_ms / 2
-    });
+    let alive = context
+        .tracks
+        .last_seen(attempt.worker)
+        .is_some_and(|seen| seen.since_ms(from) > silent_ms / 2);
     if alive && everywhere_ms < silent_ms / 4 {
         (Cause::Stuck, Confidence::Possible)
     } else {

@@ -3,7 +3,7 @@
 use palisade_core::Timestamp;
 
 use super::attempt::{Attempt, Done, End, Mark};
-use super::resource::{Context, Resource};
+use super::resource::{Context, Resource, who};
 use super::verdict::Draft;
 use super::{Cause, Finding, Kind, StoryLine};
 use crate::words::{count, span};
@@ -49,23 +49,27 @@ impl Resource {
         }
         lines.sort_by_key(|line| (line.mark.at, line.tag, line.mark.source));
         lines.dedup_by(|a, b| a.text == b.text && a.mark.at == b.mark.at);
-        let mistake = draft.mistake;
-        let is_mistake = |line: &Told| (line.tag, line.attempt, line.mark.at) == mistake;
-        lines.retain(|line| line.mark.at <= draft.until || is_mistake(line));
-        let story = lines.into_iter().map(|line| StoryLine {
-            at: line.mark.at,
-            mistake: is_mistake(&line),
-            text: line.text,
-            source: line.shown.then_some(line.mark.source),
-        });
+        let mistake = mistaken_line(&lines, draft.mistake);
+        let until = draft.until;
+        let story = lines
+            .into_iter()
+            .enumerate()
+            .map(|(index, line)| StoryLine {
+                at: line.mark.at,
+                mistake: mistake == Some(index),
+                text: line.text,
+                source: line.shown.then_some(line.mark.source),
+            })
+            .filter(|line| line.at <= until || line.mistake);
         let mut workers: Vec<String> = Vec::new();
         let named = match draft.kind {
-            Kind::Pause | Kind::LateEffect => &draft.attempts[..1],
             Kind::ForeignRelease if draft.others.is_empty() => &draft.attempts[..2],
-            Kind::ForeignRelease | Kind::Stall => &draft.attempts[..1],
+            Kind::Pause | Kind::LateEffect | Kind::ForeignRelease | Kind::Stall => {
+                &draft.attempts[..1]
+            }
             _ => &draft.attempts[..],
         };
-        let others = draft.others.iter().map(|worker| self.who(*worker, context.workers));
+        let others = draft.others.iter().map(|worker| who(*worker, context.workers));
         let owners = named.iter().map(|index| self.named(*index, context));
         let at_fault_first: Vec<String> = match draft.kind {
             // A stranger released somebody's lock.
@@ -115,7 +119,12 @@ impl Resource {
                 ", though its lease has run out meanwhile"
             };
             let length = span(pause.length_ms);
-            say(Tag::Resumed, pause.to, true, format!("{who} goes on after {length} {seen}{unaware}"));
+            say(
+                Tag::Resumed,
+                pause.to,
+                true,
+                format!("{who} goes on after {length} {seen}{unaware}"),
+            );
         } else if matches!(draft.mistake, (Tag::LastSign, who, _) if who == index) {
             let text = format!("{who} gives its last sign of life");
             say(Tag::LastSign, attempt.last_sign, true, text);
@@ -132,7 +141,12 @@ impl Resource {
             } else {
                 String::new()
             };
-            say(Tag::RenewFailed, failed.first, true, format!("{who} cannot renew its lease{why}{times}"));
+            say(
+                Tag::RenewFailed,
+                failed.first,
+                true,
+                format!("{who} cannot renew its lease{why}{times}"),
+            );
         }
         if let Some(ignored) = attempt.ignored {
             let text = format!("{who} works on, although it could not renew");
@@ -144,6 +158,22 @@ impl Resource {
             let beside = owner.map_or(String::new(), |owner| format!(", beside {owner}"));
             say(Tag::After, after, true, format!("{who} is still at work{beside}"));
         }
+        self.tell_outcome(index, draft, context, lines);
+    }
+
+    /// How an attempt's lease ran out, what it brought about, and how it ended.
+    fn tell_outcome(
+        &self,
+        index: usize,
+        draft: &Draft,
+        context: &Context<'_>,
+        lines: &mut Vec<Told>,
+    ) {
+        let attempt = &self.attempts[index];
+        let who = self.named(index, context);
+        let mut say = |tag: Tag, mark: Mark, shown: bool, text: String| {
+            lines.push(Told { mark, shown, tag, attempt: index, text });
+        };
         let deadline = match &attempt.taken {
             Some(taken) => taken.deadline.filter(|deadline| *deadline <= taken.mark.at),
             None => attempt.deadline.filter(|_| draft.kind != Kind::DuplicateEffect),
@@ -187,7 +217,7 @@ impl Resource {
             if !concerned {
                 continue;
             }
-            let releaser = self.who(foreign.worker, context.workers);
+            let releaser = who(foreign.worker, context.workers);
             let owner = self.named(foreign.victim, context);
             lines.push(Told {
                 mark: foreign.mark,
@@ -222,6 +252,21 @@ impl Resource {
             say(Tag::TheEnd, Mark { at: now, source }, false, text.to_owned());
         }
     }
+}
+
+/// The line that tells the mistake: the very one, or else what comes nearest to it.
+fn mistaken_line(lines: &[Told], (tag, attempt, at): (Tag, usize, Timestamp)) -> Option<usize> {
+    let exact = |line: &Told| (line.tag, line.attempt, line.mark.at) == (tag, attempt, at);
+    let going_on = |line: &Told| {
+        line.attempt == attempt && matches!(line.tag, Tag::WentOn | Tag::Resumed | Tag::After)
+    };
+    let before = |line: &Told| line.mark.at <= at;
+    let place = |fits: &dyn Fn(&Told) -> bool| lines.iter().position(fits);
+    place(&exact)
+        .or_else(|| place(&|line| line.tag == tag && line.attempt == attempt))
+        .or_else(|| place(&going_on))
+        .or_else(|| lines.iter().rposition(before))
+        .or_else(|| (!lines.is_empty()).then_some(0))
 }
 
 /// Which effects belong into which story.

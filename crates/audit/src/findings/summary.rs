@@ -95,10 +95,8 @@ pub struct TtlChoice {
 }
 
 /// The ttls that are weighed, in ms.
-const CHOICES_MS: [u64; 11] = [
-    10_000, 15_000, 20_000, 30_000, 45_000, 60_000, 90_000, 120_000, 180_000, 300_000,
-    600_000,
-];
+const CHOICES_MS: [u64; 11] =
+    [10_000, 15_000, 20_000, 30_000, 45_000, 60_000, 90_000, 120_000, 180_000, 300_000, 600_000];
 
 impl Totals {
     pub(crate) fn summary(self, resources: u64, out_of_order: u64) -> Summary {

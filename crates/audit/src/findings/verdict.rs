@@ -3,7 +3,7 @@
 use palisade_core::Timestamp;
 
 use super::attempt::How;
-use super::resource::{Both, Context, Resource};
+use super::resource::{Both, Context, Resource, who};
 use super::story::Tag;
 use super::{Cause, Confidence, Kind};
 use crate::words::{clock, span};
@@ -73,7 +73,7 @@ impl Resource {
     }
 
     pub(crate) fn named(&self, index: usize, context: &Context<'_>) -> String {
-        self.who(self.attempts[index].worker, context.workers)
+        who(self.attempts[index].worker, context.workers)
     }
 
     /// Why an attempt had lost the resource while it was still at work.
@@ -137,8 +137,8 @@ impl Resource {
         let tolerance_ms = context.settings.tolerance_ms();
         for lost in &self.lost {
             let first = &self.attempts[lost.first];
-            let handed_over = first.finished()
-                && first.over().at <= lost.mark.at.plus_ms(tolerance_ms);
+            let handed_over =
+                first.finished() && first.over().at <= lost.mark.at.plus_ms(tolerance_ms);
             if handed_over {
                 continue;
             }
@@ -183,7 +183,7 @@ impl Resource {
                 continue;
             }
             let given_on = victim.taken.as_ref().filter(|taken| taken.how == How::ForeignRelease);
-            let releaser = self.who(foreign.worker, context.workers);
+            let releaser = who(foreign.worker, context.workers);
             let owner = self.named(foreign.victim, context);
             let mut attempts: Vec<usize> = foreign.by.into_iter().collect();
             attempts.push(foreign.victim);
@@ -268,10 +268,10 @@ impl Resource {
                 at: from.at,
                 until,
                 cost_ms: until.since_ms(from.at),
-                headline: format!(
-                    "{a_name} and {b_name} worked on it at once for {}",
-                    span(until.since_ms(from.at))
-                ),
+                headline: match until.since_ms(from.at) {
+                    0 => format!("{a_name} and {b_name} were both at work on it"),
+                    ms => format!("{a_name} and {b_name} worked on it at once for {}", span(ms)),
+                },
                 mistake,
                 landed: None,
             });
@@ -292,7 +292,7 @@ impl Resource {
                 }
                 _ => Vec::new(),
             };
-            let who = self.who(regression.worker, context.workers);
+            let who = who(regression.worker, context.workers);
             drafts.push(Draft {
                 kind: Kind::TokenRegression,
                 cause: Cause::Unknown,

@@ -3,7 +3,7 @@
 use palisade_core::Timestamp;
 
 use super::attempt::{Attempt, Mark};
-use super::resource::{Context, Resource};
+use super::resource::{Context, Resource, who};
 use super::{Cause, Confidence, Finding, Kind, StoryLine};
 use crate::words::{count, span};
 
@@ -43,25 +43,25 @@ impl Resource {
                 line(first, format!("{} is denied to others", context.name), true),
                 line(last, format!("it is still denied, {denials} by now"), false),
             ];
-            return Some(self.wait(context, now, (headline, story)));
+            return Some(Self::wait(context, now, (headline, story)));
         }
         let unanswered = self.unanswered.filter(|unanswered| {
             now.since_ms(unanswered.first.at) >= WAIT_MIN_MS && self.holder.is_none()
         })?;
-        let who = self.who(unanswered.worker, context.workers);
+        let who = who(unanswered.worker, context.workers);
         let headline = format!(
             "{who} asked for it and had no answer in {}, though nobody held it",
             span(now.since_ms(unanswered.first.at))
         );
         let times = count(u64::from(unanswered.count), "request", "requests");
         let text = format!("{who} asks for {}; no answer follows ({times})", context.name);
-        let mut finding = self.wait(context, now, (headline, vec![line(unanswered.first, text, true)]));
+        let mut finding =
+            Self::wait(context, now, (headline, vec![line(unanswered.first, text, true)]));
         finding.workers = vec![who];
         Some(finding)
     }
 
     fn wait(
-        &self,
         context: &Context<'_>,
         now: Timestamp,
         (headline, story): (String, Vec<StoryLine>),

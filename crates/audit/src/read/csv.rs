@@ -44,7 +44,7 @@ pub(super) fn parse<'a>(
         let (value, after) = if let Some(quoted) = text.strip_prefix('"') {
             let close = closing_quote(quoted)
                 .ok_or_else(|| Why::Unreadable("a quote that is not closed".to_owned()))?;
-            let after = quoted[close + 1..].as_bytes();
+            let after = &quoted.as_bytes()[close + 1..];
             if !after.is_empty() && after[0] != columns.separator {
                 return Err(Why::Unreadable("something stands after a closing quote".to_owned()));
             }

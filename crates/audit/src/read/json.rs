@@ -27,8 +27,8 @@ pub(super) fn parse<'a>(
         text.clear();
     }
     for field in Field::ALL {
-        let names = translation.names.iter().filter(|(_, known)| *known == field);
-        let found = names.filter_map(|(name, _)| look_up(object, name)).next();
+        let mut names = translation.names.iter().filter(|(_, known)| *known == field);
+        let found = names.find_map(|(name, _)| look_up(object, name));
         match found {
             Some(Value::String(text)) => scratch[field as usize].push_str(text),
             Some(Value::Null) | None => {}

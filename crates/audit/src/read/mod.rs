@@ -217,13 +217,13 @@ impl<'t> Reader<'t> {
             Format::Json => json::parse(line, self.translation, scratch),
             Format::Logfmt => logfmt::parse(line, self.translation, scratch),
             Format::Pattern => pattern::parse(line, self.translation),
-            Format::Csv => match &self.columns {
-                Some(columns) => csv::parse(line, columns, scratch),
-                None => {
-                    self.columns = Some(csv::Columns::from_header(line, self.translation)?);
-                    Err(Why::Header)
+            Format::Csv => {
+                if let Some(columns) = &self.columns {
+                    return csv::parse(line, columns, scratch);
                 }
-            },
+                self.columns = Some(csv::Columns::from_header(line, self.translation)?);
+                Err(Why::Header)
+            }
         }
     }
 
@@ -310,7 +310,6 @@ impl<'t> Reader<'t> {
         }
     }
 }
-
 
 #[cfg(test)]
 mod tests;

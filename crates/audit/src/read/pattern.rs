@@ -19,8 +19,7 @@ pub(super) struct Pattern {
 impl Pattern {
     /// Checks that the groups are fields of ours, and that an event is said somewhere.
     pub(super) fn new(text: &str, event: Option<EventKind>) -> Result<Self, TranslationError> {
-        let regex =
-            Regex::new(text).map_err(|error| TranslationError::Pattern(Box::new(error)))?;
+        let regex = Regex::new(text).map_err(|error| TranslationError::Pattern(Box::new(error)))?;
         let mut groups = Vec::new();
         for (number, name) in regex.capture_names().enumerate() {
             let Some(name) = name else { continue };

@@ -1,10 +1,13 @@
+use proptest::prelude::*;
+
 use super::*;
 
 /// Reads a whole log in pieces of `piece` bytes.
 fn read_in_pieces(translation: &Translation, text: &str, piece: usize) -> (Vec<String>, Tally) {
     let mut entries = Vec::new();
     let mut sink = |entry: &Entry<'_>| {
-        let mut line = format!("{} {} {} {}", entry.at.0, entry.worker, entry.resource, entry.event.word());
+        let mut line =
+            format!("{} {} {} {}", entry.at.0, entry.worker, entry.resource, entry.event.word());
         for (name, value) in [("ttl", entry.ttl_ms), ("token", entry.token)] {
             if let Some(value) = value {
                 line.push_str(&format!(" {name}={value}"));
@@ -164,8 +167,11 @@ fn lines_that_are_no_text_or_far_too_long_are_counted_and_passed_over() {
 #[test]
 fn an_effect_that_was_refused_is_known_by_its_outcome() {
     let translation = Translation::new();
-    for said in ["\"outcome\":\"412\"", "\"detail\":\"rejected: stale_token\"", "\"kind\":\"refused\""] {
-        let log = format!("{{\"at\":1,\"worker\":\"w\",\"resource\":\"r\",\"event\":\"effect\",{said}}}");
+    for said in
+        ["\"outcome\":\"412\"", "\"detail\":\"rejected: stale_token\"", "\"kind\":\"refused\""]
+    {
+        let log =
+            format!("{{\"at\":1,\"worker\":\"w\",\"resource\":\"r\",\"event\":\"effect\",{said}}}");
         let (entries, _) = read(&translation, &log);
         assert!(entries[0].contains(" refused"), "{said}: {entries:?}");
     }
@@ -189,7 +195,9 @@ fn times_are_read_in_every_form_that_is_promised() {
         assert_eq!(parse_time(text, 2026).map(|at| at.0), Some(ms), "{text}");
         assert_eq!(time::DayCache::default().parse(text, 2026).map(|at| at.0), Some(ms), "{text}");
     }
-    for text in ["", "noon", "2026-13-01T00:00:00Z", "2026-03-14T25:00:00Z", "2026-03-14T09:00:00X", "-5"] {
+    for text in
+        ["", "noon", "2026-13-01T00:00:00Z", "2026-03-14T25:00:00Z", "2026-03-14T09:00:00X", "-5"]
+    {
         assert_eq!(parse_time(text, 2026), None, "{text}");
     }
 }
@@ -313,4 +321,31 @@ I0314 09:20:16.000000       1 leaderelection.go:271] \"Successfully acquired lea
         ]
     );
     assert_eq!((tally.unreadable_lines, tally.other_lines), (0, 1));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_bring_a_reader_down(
+        bytes in proptest::collection::vec(any::<u8>(), 0..400),
+        text in "[ -~ü\n\"\\\\{}=,;:.]{0,300}",
+        format in 0..4_usize,
+    ) {
+        let mut translation = Translation::new();
+        match format {
+            0 => translation.set_format(Format::Json),
+            1 => translation.set_format(Format::Csv),
+            2 => translation.set_format(Format::Logfmt),
+            _ => translation.pattern(r"(?P<at>\S+) (?P<event>\S+) (?P<worker>\S+)").unwrap(),
+        }
+        for log in [&bytes[..], text.as_bytes(), b"at,worker,resource,event\n", &bytes[..]] {
+            let mut reader = Reader::new(&translation, 0, "x");
+            reader.feed(b"at,worker,resource,event\n", &mut |_| ());
+            reader.feed(log, &mut |_| ());
+            let tally = reader.finish(&mut |_| ());
+            prop_assert!(tally.entries + tally.unreadable_lines <= tally.lines);
+        }
+        for time in text.split([',', ' ']) {
+            let _ = (parse_time(time, 2026), parse_span_ms(time));
+        }
+    }
 }

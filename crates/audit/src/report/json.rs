@@ -36,9 +36,7 @@ pub fn json(report: &Report<'_>) -> Value {
 }
 
 fn finding_json(finding: &Finding, report: &Report<'_>) -> Value {
-    let place = |source: &Source| {
-        json!({ "file": report.file_name(*source), "line": source.line })
-    };
+    let place = |source: &Source| json!({ "file": report.file_name(*source), "line": source.line });
     let steps: Vec<Value> = finding
         .story
         .iter()
@@ -83,11 +81,8 @@ fn story_text(finding: &Finding) -> String {
 }
 
 fn summary_json(summary: &Summary) -> Value {
-    let kinds: serde_json::Map<String, Value> = summary
-        .kinds
-        .iter()
-        .map(|(kind, count)| (kind.name().to_owned(), json!(count)))
-        .collect();
+    let kinds: serde_json::Map<String, Value> =
+        summary.kinds.iter().map(|(kind, count)| (kind.name().to_owned(), json!(count))).collect();
     json!({
         "events": summary.events,
         "events_out_of_order": summary.out_of_order,

@@ -74,9 +74,7 @@ fn tell(out: &mut String, finding: &Finding, report: &Report<'_>, paint: &Paint)
     for line in &finding.story {
         let mark = if line.mistake { paint.red(">>") } else { "  ".to_owned() };
         let place = match line.source {
-            Some(source) => {
-                paint.dim(&format!("  {}:{}", report.file_name(source), source.line))
-            }
+            Some(source) => paint.dim(&format!("  {}:{}", report.file_name(source), source.line)),
             None => String::new(),
         };
         out.push_str(&format!("    {mark} {}  {}{place}\n", clock(line.at), line.text));
@@ -152,7 +150,9 @@ fn advise(out: &mut String, advice: &TtlAdvice) {
         out.push_str(&format!(" (the longest seen is {})", span(advice.current_ms)));
     }
     out.push_str(", weighing how long crashes stall against what pauses waste:\n");
-    out.push_str("           ttl   a crash stalls    all of them   pauses past it   compute wasted\n");
+    out.push_str(
+        "           ttl   a crash stalls    all of them   pauses past it   compute wasted\n",
+    );
     let place = |choice: &crate::findings::TtlChoice| choice.ttl_ms == advice.suggested_ms;
     let best = advice.choices.iter().position(place).unwrap_or(0);
     for choice in &advice.choices[best.saturating_sub(2)..(best + 3).min(advice.choices.len())] {
@@ -206,7 +206,8 @@ fn reading(out: &mut String, report: &Report<'_>, paint: &Paint) {
 fn skew_text(skew: &crate::skew::Skew) -> String {
     use crate::skew::Sureness;
     let pairs = count(skew.pairs, "pair of entries", "pairs of entries");
-    let room = skew.uncertainty_ms.map_or(String::new(), |ms| format!(", give or take {}", span(ms)));
+    let room =
+        skew.uncertainty_ms.map_or(String::new(), |ms| format!(", give or take {}", span(ms)));
     match skew.sureness {
         Sureness::Reference => "the others are measured by it".to_owned(),
         Sureness::Unknown if skew.contradicted > 0 => format!(

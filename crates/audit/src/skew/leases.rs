@@ -100,9 +100,11 @@ impl Seen {
             return;
         }
         let full = self.leases.len() >= EACH_MAX;
-        let open = self.leases.iter_mut().rev().find(|lease| {
-            lease.file == file && lease.worker == worker && !lease.closed
-        });
+        let open = self
+            .leases
+            .iter_mut()
+            .rev()
+            .find(|lease| lease.file == file && lease.worker == worker && !lease.closed);
         match (entry.event, open) {
             (EventKind::Acquired, open) => {
                 if let Some(open) = open {

@@ -36,13 +36,10 @@ const STEPS_MS: [u64; 24] = [
 pub(super) fn ticks(stretch: Stretch, most: usize) -> Vec<(Timestamp, String)> {
     let length_ms = stretch.to.since_ms(stretch.from).max(1);
     let most = u64::try_from(most.max(1)).unwrap_or(1);
-    let step_ms = STEPS_MS
-        .into_iter()
-        .find(|step_ms| length_ms / step_ms < most)
-        .unwrap_or(length_ms);
+    let step_ms =
+        STEPS_MS.into_iter().find(|step_ms| length_ms / step_ms < most).unwrap_or(length_ms);
     let first = stretch.from.0.div_ceil(step_ms) * step_ms;
-    (0..)
-        .map(|number| first + number * step_ms)
+    std::iter::successors(Some(first), |at| Some(at + step_ms))
         .take_while(|at| *at <= stretch.to.0)
         .map(|at| (Timestamp(at), label(Timestamp(at), step_ms)))
         .collect()

@@ -110,9 +110,8 @@ impl Builder {
                 }
             }
             lane.marks.sort_by_key(|mark| (mark.at, mark.sign));
-            let heard = lane.marks.iter().filter(|mark| {
-                !matches!(mark.sign, Sign::Expired | Sign::Denied)
-            });
+            let heard =
+                lane.marks.iter().filter(|mark| !matches!(mark.sign, Sign::Expired | Sign::Denied));
             let heard_last = heard.map(|mark| mark.at).max().unwrap_or_default();
             for window in &mut lane.windows {
                 // Only whoever is not heard of again is silent; others were just quiet.
@@ -279,9 +278,9 @@ impl Builder {
 
     /// Draws out the stretch in which a worker was at work without a lease.
     fn trespass(&mut self, lane: usize, at: Timestamp) {
-        let since = self.held.map_or(at, |held| {
-            self.timeline.lanes[held.lane].windows[held.window].stretch.from
-        });
+        let since = self
+            .held
+            .map_or(at, |held| self.timeline.lanes[held.lane].windows[held.window].stretch.from);
         let lane = &mut self.timeline.lanes[lane];
         if lane.windows.is_empty() {
             return;

@@ -73,12 +73,8 @@ impl Collector {
         let mut timelines = Vec::new();
         for (resource, mut kept) in self.kept {
             let knows = |kept: &[Kept], worker: &str| kept.iter().any(|own| own.worker == worker);
-            let concerned: Vec<Kept> = self
-                .everywhere
-                .iter()
-                .filter(|exit| knows(&kept, &exit.worker))
-                .cloned()
-                .collect();
+            let concerned: Vec<Kept> =
+                self.everywhere.iter().filter(|exit| knows(&kept, &exit.worker)).cloned().collect();
             kept.extend(concerned);
             if kept.is_empty() {
                 continue;

@@ -187,3 +187,5 @@ pub struct Timeline {
     pub left_out: u64,
 }
 
+#[cfg(test)]
+mod tests;

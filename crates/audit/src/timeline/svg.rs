@@ -105,7 +105,7 @@ markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0 L8 4 L0 8 z\" fill=\"#52606d\"
 fn draw_name(out: &mut String, name: &str, index: u64, width: u64) {
     let y = middle(index);
     let edge = TOP + index * LANE_HEIGHT - 6;
-    if index % 2 == 0 {
+    if index.is_multiple_of(2) {
         out.push_str(&format!(
             "<rect x=\"0\" y=\"{edge}\" width=\"{width}\" height=\"{LANE_HEIGHT}\" \
              fill=\"#1f2933\" fill-opacity=\"0.03\"/>\n"
@@ -192,10 +192,7 @@ fn mark_shape(sign: Sign, x: u64, y: u64) -> String {
             y - 12,
             y + 12
         ),
-        Sign::Granted => format!(
-            "<path d=\"M{x} {} v22 l7 -11 z\" fill=\"#0c6b58\"/>",
-            y - 11
-        ),
+        Sign::Granted => format!("<path d=\"M{x} {} v22 l7 -11 z\" fill=\"#0c6b58\"/>", y - 11),
         Sign::Landed => triangle(x, y, "#0b69a3"),
         Sign::LandedLate => triangle(x, y, "#ba2525"),
         Sign::Refused => format!(
@@ -252,10 +249,7 @@ fn cross(x: u64, y: u64, half: u64, colour: &str) -> String {
 }
 
 fn triangle(x: u64, y: u64, colour: &str) -> String {
-    format!(
-        "<path d=\"M{x} {} l8 15 h-16 z\" fill=\"{colour}\" stroke=\"#ffffff\"/>",
-        y - 9
-    )
+    format!("<path d=\"M{x} {} l8 15 h-16 z\" fill=\"{colour}\" stroke=\"#ffffff\"/>", y - 9)
 }
 
 /// Tokens and kinds of effects under the bar, as far as they do not run into each other.

@@ -78,8 +78,8 @@ impl DiagnoseArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: DiagnoseArgs) -> anyhow::Result<ExitCode> {
-    let translation = translate::translation(&args)?;
+pub(crate) fn run(args: &DiagnoseArgs) -> anyhow::Result<ExitCode> {
+    let translation = translate::translation(args)?;
     let mut inputs = Inputs::open(&args.files)?;
     let skews =
         if inputs.count() > 1 { compare_clocks(&mut inputs, &translation)? } else { vec![] };
@@ -107,7 +107,7 @@ pub(crate) fn run(args: DiagnoseArgs) -> anyhow::Result<ExitCode> {
         }
         collector.finish(&findings.findings)
     };
-    show(&args, &findings, &files(&args, tallies, &skews), &timelines)?;
+    show(args, &findings, &files(args, tallies, &skews), &timelines)?;
     let total = findings.findings.len() as u64 + findings.dropped;
     Ok(ExitCode::from(u8::from(total > 0)))
 }
