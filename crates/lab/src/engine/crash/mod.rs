@@ -65,8 +65,7 @@ impl CrashEngine {
 
     /// Runs the real operation, and takes back what a fault left half done.
     fn operate(&mut self, command: Command, now: Timestamp) -> Result<Answer, Failure> {
-        // Only a full disk can leave a command half done; without one there is nothing to keep.
-        let before = self.disk_full.then(|| self.live.clone());
+        let before = self.live.clone();
         let journal_length = self.journal.len();
         let moment = self.moment(now);
         let outcome = ops::apply(self, command, moment);
@@ -78,7 +77,6 @@ impl CrashEngine {
                 decided.map_err(Failure::from)
             }
             Err(fault) => {
-                let before = before.unwrap_or_else(|| panic!("a record is corrupt: {fault}"));
                 self.book.roll_back_to(0);
                 self.journal.truncate(journal_length);
                 self.live = before;
