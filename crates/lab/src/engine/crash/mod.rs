@@ -106,6 +106,19 @@ impl CrashEngine {
         self.live.journal_length = self.journal.len();
     }
 
+    /// Makes durable what was changed past the operations: a small world's own transaction.
+    pub(crate) fn commit_anyway(&mut self) {
+        self.durable = self.live.clone();
+        self.dirty = false;
+    }
+
+    /// Drops the journal, where nobody reads it: a small world has many states.
+    pub(crate) fn forget_journal(&mut self) {
+        self.journal.clear();
+        self.live.journal_length = 0;
+        self.durable.journal_length = 0;
+    }
+
     /// A job as it is now, with the leases as last renewed.
     pub fn job_now(&self, id: palisade_core::JobId) -> Option<Job> {
         self.live.jobs.get(&id).map(|job| self.overlaid(job))
@@ -131,7 +144,7 @@ impl Engine for CrashEngine {
     fn commit(&mut self) {
         if self.broken == Some(Sabotage::CommitNotDurable) {
             // The disk said yes and kept it in its cache: every eighth change is really there.
-            if self.journal.len() % 8 != 0 {
+            if !self.journal.len().is_multiple_of(8) {
                 return;
             }
         }
