@@ -29,5 +29,9 @@ fn main() {
             println!("    {what}");
         }
     }
-    println!("{}", serde_json::to_string_pretty(&report).expect("a report is data"));
+    if arguments.iter().any(|word| word == "--json") {
+        println!("{}", serde_json::to_string(&report).expect("a report is data"));
+    } else {
+        print!("{}\n{}\n", report.table(), report.sentence());
+    }
 }

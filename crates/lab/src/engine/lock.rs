@@ -130,6 +130,13 @@ impl LockEngine {
         Beats { leases: beat.leases.iter().map(renewed).collect(), released: Vec::new() }
     }
 
+    /// The wall clock may have been set back: no lock lasts longer than its ttl all the same.
+    fn bound_locks(&mut self, now: Timestamp) {
+        for lock in self.live.rows.values_mut().filter_map(|row| row.lock.as_mut()) {
+            lock.expires_at = lock.expires_at.map(|at| at.min(now.plus_ms(lock.ttl_ms)));
+        }
+    }
+
     /// `UPDATE jobs SET status = 'complete' WHERE id = …`: whoever asks.
     fn complete(&mut self, complete: &Complete, now: Timestamp) -> Result<Completed, Refusal> {
         let row = self.row(complete.job)?;
@@ -162,6 +169,7 @@ impl LockEngine {
 
 impl Engine for LockEngine {
     fn apply(&mut self, command: &Command, now: Timestamp) -> Result<Answer, Failure> {
+        self.bound_locks(now);
         match command {
             Command::Submit(submit) => Ok(Answer::Submit(self.submit(submit, now))),
             Command::Claim(claim) => Ok(Answer::Claim(self.claim(claim, now))),

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use palisade_core::{
     Number, Refusal, Timestamp,
+    blob::{Blob, BlobState},
     job::{Closed, CloseReason, Job, JobState},
     lease::{Lease, Pair, Start},
     time::granted_span_ms,
@@ -37,6 +38,14 @@ pub(crate) fn before(
                 let (reason, completed_by) = (CloseReason::Superseded, None);
                 let stale = Refusal::StaleToken { fence: job.fence, reason, completed_by };
                 return Some(Failure::Refused(stale));
+            }
+        }
+        (Sabotage::CommitIgnoresBlobs, Command::Complete(complete)) => {
+            for output in &complete.manifest.outputs {
+                if let Some(blob) = engine.live.newest_blob(output.digest) {
+                    let present = Blob { state: BlobState::Present, ..blob };
+                    engine.live.blobs.insert((blob.digest, blob.generation), present);
+                }
             }
         }
         (Sabotage::ReleasedWhilePending, Command::Heartbeat(beat)) => {

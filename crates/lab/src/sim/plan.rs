@@ -72,6 +72,8 @@ pub struct Plan {
     pub drift_ppm: u64,
     /// How often a rendering fails.
     pub render_fault: u64,
+    /// How often a worker hands its job back.
+    pub hand_back: u64,
     /// How often the dispatch layer lies, where it does.
     pub lies: u64,
 }
@@ -103,6 +105,7 @@ impl Plan {
             clock_jump: rate(300),
             drift_ppm: rate(2_000),
             render_fault: rate(100),
+            hand_back: rate(60),
             lies: 150 + rate(500),
             slow_ms: dice.between(2, 60) * 1_000,
             pause_ms: dice.between(ttl_ms / 2, ttl_ms * 4),

@@ -64,6 +64,38 @@ pub struct DesignReport {
     /// Events simulated.
     #[serde(skip)]
     pub steps: u64,
+    /// Time spent rendering, in ms.
+    #[serde(skip)]
+    pub spent_ms: u64,
+    /// The part of it that a completion used, in ms.
+    #[serde(skip)]
+    pub used_ms: u64,
+}
+
+impl DesignReport {
+    /// Lasting effects beyond the first, of all kinds.
+    pub fn doubled(&self) -> u64 {
+        let effects = self.duplicate_effects;
+        effects.write + effects.database + effects.notification
+    }
+
+    /// Whether nothing was doubled, lost or stalled.
+    pub fn is_correct(&self) -> bool {
+        self.doubled() == 0 && self.lost == 0 && self.stalled == 0
+    }
+
+    /// Whether the design promises that.
+    pub fn is_held_to_it(&self) -> bool {
+        self.design.parse::<Design>().is_ok_and(Design::is_held_to_it)
+    }
+
+    /// Compute wasted, in tenths of a per cent.
+    pub(super) fn wasted_tenths(&self) -> u64 {
+        if self.spent_ms == 0 {
+            return 0;
+        }
+        self.spent_ms.saturating_sub(self.used_ms) * 1_000 / self.spent_ms
+    }
 }
 
 impl Report {
@@ -73,7 +105,7 @@ impl Report {
         let mut recoveries: Vec<_> =
             verdicts.iter().flat_map(|(_, one)| one.recoveries_ms.iter().copied()).collect();
         recoveries.sort_unstable();
-        self.designs.push(DesignReport {
+        let mut one = DesignReport {
             design: design.name().to_owned(),
             jobs: sum(|one| one.jobs),
             stalled: sum(|one| one.stalled),
@@ -84,11 +116,17 @@ impl Report {
                 notification: sum(|one| one.duplicate_effects[2]),
             },
             lost: sum(|one| one.lost),
-            wasted_percent: wasted_percent(sum(|one| one.spent_ms), sum(|one| one.used_ms)),
+            wasted_percent: 0.0,
             recovery_p50_ms: percentile(&recoveries, 50),
             recovery_p99_ms: percentile(&recoveries, 99),
             steps: sum(|one| one.steps),
-        });
+            spent_ms: sum(|one| one.spent_ms),
+            used_ms: sum(|one| one.used_ms),
+        };
+        // In tenths, so that the text is the same everywhere.
+        let tenths = u32::try_from(one.wasted_tenths()).expect("at most a thousand");
+        one.wasted_percent = f64::from(tenths) / 10.0;
+        self.designs.push(one);
         for (seed, verdict) in verdicts {
             if !verdict.violations.is_empty() {
                 let replay = replay(config, design, seed);
@@ -107,13 +145,6 @@ impl Report {
 fn replay(config: &Config, design: Design, seed: u64) -> String {
     let broken = config.broken.map(|broken| format!(" --break {broken}")).unwrap_or_default();
     format!("palisade simulate --design {design} --timeline {seed}{broken}")
-}
-
-/// In tenths of a per cent, so that the text is the same everywhere.
-fn wasted_percent(spent_ms: u64, used_ms: u64) -> f64 {
-    let wasted = spent_ms.saturating_sub(used_ms);
-    let tenths = if spent_ms == 0 { 0 } else { wasted * 1_000 / spent_ms };
-    f64::from(u32::try_from(tenths).expect("at most a thousand")) / 10.0
 }
 
 fn percentile(sorted: &[u64], percent: usize) -> Option<u64> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use palisade_core::{
-    Digest, JobId, RequestId, Tenant, Timestamp,
+    Digest, JobId, Refusal, RequestId, Tenant, Timestamp,
     job::{Job, JobState},
     retry::RetryPolicy,
     spec::Spec,
@@ -34,6 +34,8 @@ pub struct Wished {
     pub wanted: Wanted,
     /// What it was answered.
     pub acknowledged: Option<Submitted>,
+    /// How often it was wished anew, because its job was given up for a newer one.
+    pub anew: u32,
     /// Whether its withdrawal was answered, and in which state the job was then.
     pub withdrawn: Option<JobState>,
 }
@@ -52,6 +54,7 @@ pub struct Submitter {
 enum Asked {
     Submit(usize),
     Withdraw(usize),
+    Retry(JobId),
 }
 
 /// The one recipe of the lab.
@@ -75,8 +78,12 @@ impl Submitter {
         let wishes = plan.wanted.iter().filter(|wanted| {
             design.effects() == crate::designs::Effects::Projected || !wanted.is_extra
         });
-        let wished =
-            |wanted: &Wanted| Wished { wanted: wanted.clone(), acknowledged: None, withdrawn: None };
+        let wished = |wanted: &Wanted| Wished {
+            wanted: wanted.clone(),
+            acknowledged: None,
+            anew: 0,
+            withdrawn: None,
+        };
         let lying = design == Design::LyingDispatch;
         Self {
             wishes: wishes.map(wished).collect(),
@@ -99,7 +106,10 @@ impl Submitter {
 
     /// Under which name a submission is published.
     pub fn target_of(&self, request: Option<&RequestId>) -> String {
-        let index = request.and_then(|id| id.as_str().strip_prefix('r')?.parse::<usize>().ok());
+        let index = request.and_then(|id| {
+            let (index, _) = id.as_str().strip_prefix('r')?.split_once('-')?;
+            index.parse::<usize>().ok()
+        });
         let wish = index.and_then(|index| self.wishes.get(index));
         wish.map_or_else(String::new, |wish| format!("film-{}", wish.wanted.target))
     }
@@ -131,6 +141,7 @@ impl World {
         if wish.acknowledged.is_some() {
             return;
         }
+        let anew = wish.anew;
         let wish = Wish {
             tenant: Tenant::default_tenant(),
             spec: spec_of(wish.wanted.rendering),
@@ -145,7 +156,7 @@ impl World {
             run_at: Timestamp::default(),
             fresh: false,
         };
-        let request_id = format!("r{index}").parse().ok();
+        let request_id = format!("r{index}-{anew}").parse().ok();
         self.submitter.calls.insert(call, Asked::Submit(index));
         self.command(Address::Submitter, call, Command::Submit(Submit { wish, request_id }));
         self.schedule(self.now + PATIENCE_MS, Event::Submit(index));
@@ -180,8 +191,23 @@ impl World {
             (Asked::Withdraw(index), Ok(Answer::Cancel(cancelled))) => {
                 self.submitter.wishes[index].withdrawn.get_or_insert(cancelled.state);
             }
+            (Asked::Retry(job), Err(Failure::Refused(Refusal::NewerJob { .. }))) => {
+                self.wish_anew(job);
+            }
             // Unavailable or unknown: it is asked again.
             _ => {}
+        }
+    }
+
+    /// A failed job whose key a newer job has is not tried again: who still wants it joins that.
+    fn wish_anew(&mut self, job: JobId) {
+        for index in 0..self.submitter.wishes.len() {
+            let wish = &mut self.submitter.wishes[index];
+            if wish.acknowledged.is_some_and(|submitted| submitted.job == job) {
+                wish.acknowledged = None;
+                wish.anew += 1;
+                self.schedule(self.now, Event::Submit(index));
+            }
         }
     }
 
@@ -193,6 +219,7 @@ impl World {
                 let request_id = format!("o{}", self.submitter.retries).parse().ok();
                 let retry = Retry { job: job.id, submission: None, request_id };
                 let call = self.new_call();
+                self.submitter.calls.insert(call, Asked::Retry(job.id));
                 self.command(Address::Submitter, call, Command::Retry(retry));
             }
         }

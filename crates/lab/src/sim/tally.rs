@@ -47,6 +47,8 @@ pub struct Tally {
     pub orphaned: BTreeMap<JobId, u64>,
     /// How long such jobs waited for their next worker, in ms.
     pub recoveries_ms: Vec<u64>,
+    /// What the store said of records that do not read as what was written.
+    pub corrupt: Vec<String>,
     /// Effects refused by the outside.
     pub refused: u64,
 }

@@ -65,8 +65,7 @@ impl CrashEngine {
 
     /// Runs the real operation, and takes back what a fault left half done.
     fn operate(&mut self, command: Command, now: Timestamp) -> Result<Answer, Failure> {
-        // Only a full disk can leave a command half done; without one there is nothing to keep.
-        let before = self.disk_full.then(|| self.live.clone());
+        let before = self.live.clone();
         let journal_length = self.journal.len();
         let moment = self.moment(now);
         let outcome = ops::apply(self, command, moment);
@@ -78,7 +77,6 @@ impl CrashEngine {
                 decided.map_err(Failure::from)
             }
             Err(fault) => {
-                let before = before.unwrap_or_else(|| panic!("a record is corrupt: {fault}"));
                 self.book.roll_back_to(0);
                 self.journal.truncate(journal_length);
                 self.live = before;
@@ -108,6 +106,19 @@ impl CrashEngine {
         self.live.journal_length = self.journal.len();
     }
 
+    /// Makes durable what was changed past the operations: a small world's own transaction.
+    pub(crate) fn commit_anyway(&mut self) {
+        self.durable = self.live.clone();
+        self.dirty = false;
+    }
+
+    /// Drops the journal, where nobody reads it: a small world has many states.
+    pub(crate) fn forget_journal(&mut self) {
+        self.journal.clear();
+        self.live.journal_length = 0;
+        self.durable.journal_length = 0;
+    }
+
     /// A job as it is now, with the leases as last renewed.
     pub fn job_now(&self, id: palisade_core::JobId) -> Option<Job> {
         self.live.jobs.get(&id).map(|job| self.overlaid(job))
@@ -133,7 +144,7 @@ impl Engine for CrashEngine {
     fn commit(&mut self) {
         if self.broken == Some(Sabotage::CommitNotDurable) {
             // The disk said yes and kept it in its cache: every eighth change is really there.
-            if self.journal.len() % 8 != 0 {
+            if !self.journal.len().is_multiple_of(8) {
                 return;
             }
         }

@@ -69,6 +69,7 @@ pub fn judge(world: &World) -> Verdict {
         check_acknowledgements(world, &jobs, &mut verdict);
         check_artefacts(world, &jobs, &mut verdict);
     }
+    verdict.violations.extend(world.tally.corrupt.iter().cloned());
     if world.design.is_held_to_it() {
         hold_to_it(&mut verdict);
     }

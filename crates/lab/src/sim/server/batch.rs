@@ -124,6 +124,11 @@ impl World {
                 let target = self.submitter.target_of(submit.request_id.as_ref());
                 self.server.targets.insert(submitted.submission, target);
             }
+            if let Err(Failure::Unavailable(why)) = &answer
+                && why.contains("corrupt")
+            {
+                self.tally.corrupt.push(why.clone());
+            }
             replies.push((from, call, answer));
         }
         replies

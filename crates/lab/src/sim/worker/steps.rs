@@ -58,14 +58,15 @@ impl World {
     fn render(&mut self, index: usize) {
         let piece_ms = self.plan.ttl_ms / 6;
         let fails = !self.healed && self.dice.per_mille(self.plan.render_fault / 8);
+        let leaves = !self.healed && self.dice.per_mille(self.plan.hand_back / 8);
         let Some(task) = &mut self.workers[index].task else { return };
         let number = task.number;
         if task.frozen {
             task.waits_for_thaw = true;
             return;
         }
-        if fails && task.left_ms > 0 {
-            self.go_to(index, Step::Fail);
+        if (fails || leaves) && task.left_ms > 0 {
+            self.go_to(index, if fails { Step::Fail } else { Step::Release });
             return;
         }
         if task.stage == Stage::Ready && task.left_ms > 0 {

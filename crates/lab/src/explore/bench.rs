@@ -1,0 +1,151 @@
+//! What the small worlds share: an engine with a job in it, people with names, and what makes two
+//! engines the same.
+
+use std::collections::BTreeMap;
+
+use palisade_core::{
+    Digest, JobId, LeaseId, Tenant, Timestamp,
+    job::{Attempt, Job},
+    lease::Pair,
+    retry::RetryPolicy,
+    transition::Wish,
+};
+use palisade_store::command::{
+    Answer, BeginBlob, Claim, Command, Complete, FinishBlob, Heartbeat, Pin, Submit,
+};
+
+use crate::{
+    engine::{CrashEngine, Engine},
+    sabotage::Sabotage,
+    sim::{capability, manifest_of, spec_of},
+};
+
+use super::search::Fingerprint;
+
+/// When a small world begins.
+pub(super) const BEGIN: Timestamp = Timestamp(1_000_000);
+/// How long its leases are, in ms.
+pub(super) const TTL_MS: u64 = 10_000;
+
+/// Small budgets, so that they are used up within a small world.
+pub(super) const RETRY: RetryPolicy =
+    RetryPolicy { failures_allowed: 2, losses_allowed: 1, backoff_ms: 0, backoff_ms_max: 0 };
+
+/// An empty engine.
+pub(super) fn engine(broken: Option<Sabotage>) -> CrashEngine {
+    CrashEngine::new(BEGIN, broken)
+}
+
+/// A wish for a rendering.
+pub(super) fn submit(rendering: u64, request: &str) -> Command {
+    let wish = Wish {
+        tenant: Tenant::default_tenant(),
+        spec: spec_of(rendering),
+        retry: RETRY,
+        backup_after_ms: None,
+        priority: 0,
+        run_at: Timestamp::default(),
+        fresh: false,
+    };
+    Command::Submit(Submit { wish, request_id: request.parse().ok() })
+}
+
+/// Submits, durably; the job's id.
+pub(super) fn submitted(engine: &mut dyn Engine, rendering: u64) -> JobId {
+    let asked = submit(rendering, &format!("r{rendering}"));
+    let Ok(Answer::Submit(submitted)) = engine.apply(&asked, BEGIN) else {
+        panic!("an empty store takes a wish")
+    };
+    engine.commit();
+    submitted.job
+}
+
+/// What a worker makes.
+pub(super) fn content_of(worker: usize) -> Digest {
+    Digest::of(format!("worker {worker}'s film").as_bytes())
+}
+
+/// Makes a blob present, pinned for ever.
+pub(super) fn present(engine: &mut CrashEngine, digest: Digest) {
+    let pin = Pin::Until(Timestamp(u64::MAX));
+    let begin = Command::BeginBlob(BeginBlob { digest, pin });
+    let Ok(Answer::BeginBlob(place)) = engine.apply(&begin, BEGIN) else {
+        panic!("an empty store takes a blob")
+    };
+    let generation = place.generation;
+    let finish = FinishBlob { digest, generation, size_bytes: 1 };
+    engine.apply(&Command::FinishBlob(finish), BEGIN).expect("it was just begun");
+    engine.commit();
+}
+
+/// A worker's claim. The same number is the same claim, asked again.
+pub(super) fn claim(worker: usize, number: u64, seq: u64) -> Claim {
+    Claim {
+        worker: format!("worker-{worker}").parse().expect("a fine name"),
+        session: session(worker).parse().expect("a fine id"),
+        request_id: format!("c{worker}-{number}").parse().expect("a fine id"),
+        seq,
+        ttl_ms: TTL_MS,
+        capabilities: vec![capability()],
+        lease_ids: vec![LeaseId(1_000 * (worker as u128 + 1) + u128::from(number))],
+    }
+}
+
+/// A worker's session.
+pub(super) fn session(worker: usize) -> String {
+    format!("s{worker}")
+}
+
+/// A worker's heartbeat.
+pub(super) fn heartbeat(worker: usize, seq: u64, leases: Vec<(JobId, Pair)>) -> Heartbeat {
+    let session = session(worker).parse().expect("a fine id");
+    Heartbeat { session, seq, leases, pending: Vec::new(), pauses: Vec::new() }
+}
+
+/// A commit.
+pub(super) fn complete(job: JobId, pair: Pair, content: Digest) -> Command {
+    Command::Complete(Complete { job, pair, manifest: manifest_of(content) })
+}
+
+/// An attempt's pair.
+pub(super) fn pair_of(attempt: &Attempt) -> Pair {
+    Pair { token: attempt.token, lease_id: attempt.lease_id }
+}
+
+/// What makes two engines the same: everything but the journal.
+pub(super) fn identify(engine: &CrashEngine, into: &mut Fingerprint) {
+    for records in [&engine.live, &engine.durable] {
+        into.take(&(records.counter, records.life, records.clock));
+        for job in records.jobs.values() {
+            identify_job(job, into);
+        }
+        for blob in records.blobs.values() {
+            into.take(&(blob.digest, blob.generation, format!("{:?}", blob.state)));
+        }
+        for (keeper, digest, generation) in &records.keepers {
+            into.take(&(format!("{keeper:?}"), digest, generation));
+        }
+        for (key, recorded) in &records.requests {
+            into.take(&(format!("{key:?}"), &recorded.answer));
+        }
+    }
+    for held in engine.book.all() {
+        into.take(&(held.token, held.lease.deadline, held.lease.renewed_at, held.lease.life));
+    }
+}
+
+fn identify_job(job: &Job, into: &mut Fingerprint) {
+    into.take(&(job.id, job.state, job.run_at, job.fence, job.failures, job.losses));
+    for attempt in &job.attempts {
+        let closed = attempt.closed.as_ref().map(|closed| closed.reason);
+        into.take(&(attempt.token, attempt.lease_id, closed));
+        into.take(&(attempt.lease.deadline, attempt.lease.life));
+    }
+    for submission in &job.submissions {
+        into.take(&(submission.number, submission.withdrawn_at.is_some()));
+    }
+    let made: Option<BTreeMap<_, _>> = job.completion.as_ref().map(|completion| {
+        completion.manifest.outputs.iter().map(|output| (&output.name, output.digest)).collect()
+    });
+    into.take(&(job.completed_by(), made));
+}

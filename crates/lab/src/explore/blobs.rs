@@ -1,0 +1,226 @@
+//! Two workers make the same bytes for two jobs, while a collector runs that may pause between its
+//! decision and its delete. Object stores delete without a condition.
+
+use std::collections::BTreeSet;
+
+use palisade_core::{
+    Digest, JobId, Number,
+    blob::BlobState,
+    job::{Failure as Report, FailureKind},
+    lease::Pair,
+};
+use palisade_store::command::{Answer, BeginBlob, Command, Fail, FinishBlob, Pin};
+use palisade_store::tables::Keeper;
+
+use crate::{
+    engine::{CrashEngine, Engine},
+    sabotage::Sabotage,
+};
+
+use super::{
+    bench,
+    search::{Fingerprint, Model},
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum At {
+    Rendered,
+    Told { generation: Number, present: bool },
+    Uploaded(Number),
+    Ready,
+    Over,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct State {
+    engine: CrashEngine,
+    people: [(JobId, Pair, At); 2],
+    /// The object store: which places have the bytes.
+    places: BTreeSet<Number>,
+    /// Deletes that the collector has decided, and not carried out.
+    condemned: BTreeSet<Number>,
+    collections: u8,
+    begins: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Begin(usize),
+    Upload(usize),
+    Finish(usize),
+    Complete(usize),
+    GiveUp(usize),
+    Condemn,
+    Delete(Number),
+}
+
+/// The model.
+pub(super) struct Blobs {
+    pub(super) broken: Option<Sabotage>,
+}
+
+fn digest() -> Digest {
+    bench::content_of(0)
+}
+
+impl Blobs {
+    /// Where a generation's bytes are.
+    fn place(&self, generation: Number) -> Number {
+        let reused = self.broken == Some(Sabotage::GenerationReused);
+        if reused { Number::ZERO } else { generation }
+    }
+
+    /// The collector's transaction: what nothing keeps is condemned.
+    fn condemn(&self, state: &mut State) {
+        let Some(blob) = state.engine.live.newest_blob(digest()) else { return };
+        let pins_count = self.broken != Some(Sabotage::CollectedWhilePinned);
+        let kept = state.engine.live.keepers.iter().any(|(keeper, digest, generation)| {
+            let counts = pins_count || !matches!(keeper, Keeper::Attempt(_));
+            *digest == blob.digest && *generation == blob.generation && counts
+        });
+        if kept || blob.state == BlobState::Condemned {
+            return;
+        }
+        let row = palisade_core::blob::Blob { state: BlobState::Condemned, ..blob };
+        state.engine.live.blobs.insert((blob.digest, blob.generation), row);
+        state.engine.commit_anyway();
+        state.condemned.insert(blob.generation);
+    }
+}
+
+impl State {
+    fn apply(&mut self, command: &Command) -> Option<Answer> {
+        let answer = self.engine.apply(command, bench::BEGIN).ok();
+        self.engine.commit();
+        self.engine.forget_journal();
+        answer
+    }
+}
+
+impl Model for Blobs {
+    type State = State;
+    type Action = Action;
+
+    fn begin(&self) -> State {
+        let mut engine = bench::engine(self.broken);
+        let people = [0, 1].map(|worker| {
+            bench::submitted(&mut engine, worker as u64);
+            let claim = Command::Claim(bench::claim(worker, 1, 0));
+            let Ok(Answer::Claim(claimed)) = engine.apply(&claim, bench::BEGIN) else {
+                panic!("a queued job can be claimed")
+            };
+            let grant = &claimed.grants[0];
+            (grant.job.id, grant.pair, At::Rendered)
+        });
+        engine.commit();
+        engine.forget_journal();
+        State {
+            engine,
+            people,
+            places: BTreeSet::new(),
+            condemned: BTreeSet::new(),
+            collections: 0,
+            begins: 0,
+        }
+    }
+
+    fn actions(&self, state: &State) -> Vec<Action> {
+        let mut actions = Vec::new();
+        for (worker, (_, _, at)) in state.people.iter().enumerate() {
+            match at {
+                At::Rendered if state.begins < 5 => actions.push(Action::Begin(worker)),
+                At::Rendered | At::Over => {}
+                At::Told { present: false, .. } => actions.push(Action::Upload(worker)),
+                At::Uploaded(_) => actions.push(Action::Finish(worker)),
+                At::Told { present: true, .. } | At::Ready => actions.push(Action::Complete(worker)),
+            }
+            if *at != At::Over {
+                actions.push(Action::GiveUp(worker));
+            }
+        }
+        if state.collections < 3 {
+            actions.push(Action::Condemn);
+        }
+        actions.extend(state.condemned.iter().copied().map(Action::Delete));
+        actions
+    }
+
+    fn next(&self, state: &State, action: &Action) -> Result<State, String> {
+        let mut state = state.clone();
+        match *action {
+            Action::Begin(worker) => {
+                state.begins += 1;
+                let (job, pair, _) = state.people[worker];
+                let begin = BeginBlob { digest: digest(), pin: Pin::Attempt(job, pair) };
+                if let Some(Answer::BeginBlob(place)) = state.apply(&Command::BeginBlob(begin)) {
+                    let (generation, present) = (place.generation, place.present);
+                    state.people[worker].2 = At::Told { generation, present };
+                }
+            }
+            Action::Upload(worker) => {
+                let At::Told { generation, .. } = state.people[worker].2 else { return Ok(state) };
+                state.places.insert(self.place(generation));
+                state.people[worker].2 = At::Uploaded(generation);
+            }
+            Action::Finish(worker) => {
+                let At::Uploaded(generation) = state.people[worker].2 else { return Ok(state) };
+                let finish = FinishBlob { digest: digest(), generation, size_bytes: 1 };
+                let done = state.apply(&Command::FinishBlob(finish)).is_some();
+                // Refused: the upload starts again.
+                state.people[worker].2 = if done { At::Ready } else { At::Rendered };
+            }
+            Action::Complete(worker) => {
+                let (job, pair, _) = state.people[worker];
+                let done = state.apply(&bench::complete(job, pair, digest())).is_some();
+                state.people[worker].2 = if done { At::Over } else { At::Rendered };
+            }
+            Action::GiveUp(worker) => {
+                let (job, pair, _) = state.people[worker];
+                let failure = Report {
+                    reason: "disk_full".to_owned(),
+                    message: "no room".to_owned(),
+                    kind: FailureKind::Final,
+                };
+                state.apply(&Command::Fail(Fail { job, pair, failure, chance: 0 }));
+                state.people[worker].2 = At::Over;
+            }
+            Action::Condemn => {
+                state.collections += 1;
+                self.condemn(&mut state);
+            }
+            Action::Delete(generation) => {
+                state.condemned.remove(&generation);
+                state.places.remove(&self.place(generation));
+            }
+        }
+        Ok(state)
+    }
+
+    fn identify(&self, state: &State, into: &mut Fingerprint) {
+        bench::identify(&state.engine, into);
+        into.take(&(&state.people, &state.places, &state.condemned));
+        into.take(&(state.collections, state.begins));
+    }
+
+    fn wrong(&self, state: &State) -> Option<String> {
+        let complete = state.engine.live.jobs.values().find(|job| job.completion.is_some())?;
+        let blob = state.engine.live.newest_blob(digest());
+        let there = blob.is_some_and(|blob| {
+            blob.state == BlobState::Present && state.places.contains(&self.place(blob.generation))
+        });
+        (!there).then(|| format!("{} is complete, and its bytes are not there", complete.id))
+    }
+
+    fn tell(&self, _state: &State, action: &Action) -> String {
+        const NAMES: [&str; 2] = ["A", "B"];
+        match *action {
+            Action::Begin(worker) => format!("{} asks for the blob's place", NAMES[worker]),
+            Action::Upload(worker) => format!("{} brings the bytes", NAMES[worker]),
+            Action::Finish(worker) => format!("{} says that they are there", NAMES[worker]),
+            Action::Complete(worker) => format!("{} commits", NAMES[worker]),
+            Action::GiveUp(worker) => format!("{} gives up", NAMES[worker]),
+            Action::Condemn => "the collector decides, and pauses".to_owned(),
+            Action::Delete(generation) => format!("the collector deletes generation {generation}"),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Wishes that share a job, and jobs that share a name: two customers want the same export, a
+//! third publishes another one under the same name; wishes are withdrawn, jobs fail and are tried
+//! again, and every request may come late or twice.
+
+use std::collections::BTreeSet;
+
+use palisade_core::{
+    JobId, Number, ObjectKey, Timestamp,
+    job::{Failure as Report, FailureKind, Job, JobState},
+    object::{Content, Object, Published, publish},
+    transition::Which,
+};
+use palisade_store::command::{Answer, Cancel, Command, Fail, Retry, Submitted};
+
+use crate::{
+    engine::{CrashEngine, Engine},
+    sabotage::Sabotage,
+};
+
+use super::{
+    bench,
+    search::{Fingerprint, Model},
+};
+
+/// The rendering that each of the three wishes is for.
+const RENDERINGS: [u64; 3] = [0, 0, 1];
+
+#[derive(Debug, Clone)]
+pub(super) struct State {
+    engine: CrashEngine,
+    name: Option<Object>,
+    /// The highest wish that was published.
+    published: Option<(Number, JobId)>,
+    wishes: [Option<Submitted>; 3],
+    /// The wishes that were asked to be withdrawn.
+    asked: BTreeSet<Number>,
+    /// Those of them that were withdrawn before their job was done.
+    in_time: BTreeSet<Number>,
+    claims: u64,
+    retries: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Submit(usize),
+    Withdraw(usize),
+    Complete(JobId),
+    Fail(JobId),
+    Retry(JobId),
+    Publish(JobId, Number),
+}
+
+/// The model.
+pub(super) struct Wishes {
+    pub(super) broken: Option<Sabotage>,
+}
+
+fn now() -> Timestamp {
+    bench::BEGIN
+}
+
+impl State {
+    fn apply(&mut self, command: &Command) -> Option<Answer> {
+        let answer = self.engine.apply(command, now()).ok();
+        self.engine.commit();
+        self.engine.forget_journal();
+        answer
+    }
+
+    fn job(&self, id: JobId) -> Option<&Job> {
+        self.engine.live.jobs.get(&id).map(|job| &**job)
+    }
+
+    /// Somebody claims the job, and completes it or fails for good.
+    fn work(&mut self, id: JobId, fails: bool) {
+        self.claims += 1;
+        let claim = Command::Claim(bench::claim(0, self.claims, 0));
+        let Some(Answer::Claim(claimed)) = self.apply(&claim) else { return };
+        let Some(grant) = claimed.grants.first() else { return };
+        let (job, pair) = (grant.job.id, grant.pair);
+        let command = if fails && job == id {
+            let failure = Report {
+                reason: "bad_input".to_owned(),
+                message: "it is damaged".to_owned(),
+                kind: FailureKind::Final,
+            };
+            Command::Fail(Fail { job, pair, failure, chance: 0 })
+        } else {
+            bench::complete(job, pair, bench::content_of(0))
+        };
+        self.apply(&command);
+    }
+}
+
+impl Wishes {
+    fn publish(&self, state: &mut State, id: JobId, submission: Number) -> Result<(), String> {
+        let job = state.job(id).expect("it is complete");
+        let withdrawn = job.submission(submission).is_some_and(|one| one.withdrawn_at.is_some());
+        if withdrawn && self.broken != Some(Sabotage::WithdrawnPublished) {
+            return Ok(());
+        }
+        let token = job.completed_by().expect("it is complete");
+        let key: ObjectKey = "film".parse().expect("a fine name");
+        let by_grant = self.broken == Some(Sabotage::PublishedByGrant);
+        let number = if by_grant { token } else { submission };
+        let fresh = (state.engine.live.counter, now());
+        let done = publish(&key, state.name.as_ref(), number, (id, token), fresh);
+        if let Ok(Published::Yes(object)) = done {
+            state.name = Some(*object);
+            if state.in_time.contains(&submission) {
+                return Err(format!("wish {submission} was withdrawn in time, and is published"));
+            }
+        }
+        let newest = state.published.is_none_or(|(highest, _)| submission >= highest);
+        if newest {
+            state.published = Some((submission, id));
+        }
+        Ok(())
+    }
+}
+
+impl Model for Wishes {
+    type State = State;
+    type Action = Action;
+
+    fn begin(&self) -> State {
+        let mut engine = bench::engine(self.broken);
+        bench::present(&mut engine, bench::content_of(0));
+        engine.forget_journal();
+        State {
+            engine,
+            name: None,
+            published: None,
+            wishes: [None; 3],
+            asked: BTreeSet::new(),
+            in_time: BTreeSet::new(),
+            claims: 0,
+            retries: 0,
+        }
+    }
+
+    fn actions(&self, state: &State) -> Vec<Action> {
+        let mut actions: Vec<_> = (0..3).map(Action::Submit).collect();
+        let answered = (0..3).filter(|index| state.wishes[*index].is_some());
+        actions.extend(answered.map(Action::Withdraw));
+        for job in state.engine.live.jobs.values() {
+            match job.state {
+                JobState::Queued if state.claims < 4 => {
+                    actions.extend([Action::Complete(job.id), Action::Fail(job.id)]);
+                }
+                JobState::Failed | JobState::Cancelled if state.retries < 2 => {
+                    actions.push(Action::Retry(job.id));
+                }
+                JobState::Complete => {
+                    let wishes = job.submissions.iter().map(|one| one.number);
+                    actions.extend(wishes.map(|number| Action::Publish(job.id, number)));
+                }
+                _ => {}
+            }
+        }
+        actions
+    }
+
+    fn next(&self, state: &State, action: &Action) -> Result<State, String> {
+        let mut state = state.clone();
+        match *action {
+            Action::Submit(index) => {
+                let asked = bench::submit(RENDERINGS[index], &format!("r{index}"));
+                if let Some(Answer::Submit(submitted)) = state.apply(&asked) {
+                    state.wishes[index] = Some(submitted);
+                }
+            }
+            Action::Withdraw(index) => {
+                let Some(submitted) = state.wishes[index] else { return Ok(state) };
+                let (job, which) = (submitted.job, Which::One(submitted.submission));
+                let request_id = format!("w{index}").parse().ok();
+                state.asked.insert(submitted.submission);
+                let answer = state.apply(&Command::Cancel(Cancel { job, which, request_id }));
+                if let Some(Answer::Cancel(cancelled)) = answer
+                    && cancelled.state != JobState::Complete
+                {
+                    state.in_time.insert(submitted.submission);
+                }
+            }
+            Action::Complete(id) => state.work(id, false),
+            Action::Fail(id) => state.work(id, true),
+            Action::Retry(job) => {
+                state.retries += 1;
+                let cancelled = state.job(job).is_some_and(|job| job.state == JobState::Cancelled);
+                let first = state.job(job).and_then(|job| job.submissions.first());
+                let submission = first.map(|one| one.number).filter(|_| cancelled);
+                let retried = state.apply(&Command::Retry(Retry { job, submission, request_id: None }));
+                // Whoever revives a wish wants it again.
+                if let (Some(_), Some(number)) = (retried, submission) {
+                    state.asked.remove(&number);
+                    state.in_time.remove(&number);
+                }
+            }
+            Action::Publish(id, submission) => self.publish(&mut state, id, submission)?,
+        }
+        Ok(state)
+    }
+
+    fn identify(&self, state: &State, into: &mut Fingerprint) {
+        bench::identify(&state.engine, into);
+        let name = state.name.as_ref();
+        into.take(&name.map(|object| (object.fence, object.last.number, object.last.version)));
+        into.take(&(state.published, &state.asked, &state.in_time, state.claims, state.retries));
+        into.take(&state.wishes.map(|wish| wish.map(|one| (one.job, one.submission))));
+    }
+
+    fn wrong(&self, state: &State) -> Option<String> {
+        let mut live = BTreeSet::new();
+        for job in state.engine.live.jobs.values() {
+            if job.state.is_live() && !live.insert(job.key) {
+                return Some("two live jobs have the same key".to_owned());
+            }
+            for submission in &job.submissions {
+                let number = submission.number;
+                if submission.withdrawn_at.is_some() && !state.asked.contains(&number) {
+                    return Some(format!("wish {number} is withdrawn, and nobody asked for that"));
+                }
+            }
+            if job.state == JobState::Cancelled && job.is_wanted() {
+                return Some(format!("{} is cancelled, and somebody wants it", job.id));
+            }
+        }
+        let (highest, id) = state.published?;
+        let shown = state.name.as_ref().and_then(|object| object.content.as_ref());
+        match shown {
+            Some(Content::Manifest { job, .. }) if *job == id => None,
+            _ => Some(format!("wish {highest} was published, and the name shows an older one")),
+        }
+    }
+
+    fn tell(&self, _state: &State, action: &Action) -> String {
+        match *action {
+            Action::Submit(index) => {
+                format!("customer {index} wishes for export {}", RENDERINGS[index])
+            }
+            Action::Withdraw(index) => format!("customer {index} withdraws the wish"),
+            Action::Complete(id) => format!("a worker claims and completes a job ({id} is queued)"),
+            Action::Fail(id) => format!("a worker claims {id}, and fails for good"),
+            Action::Retry(id) => format!("somebody retries {id}"),
+            Action::Publish(id, wish) => format!("wish {wish} of {id} is published"),
+        }
+    }
+}
