@@ -10,6 +10,9 @@ pub(crate) fn start(usual: &str) {
     let chosen = std::env::var("PALISADE_LOG").unwrap_or_default();
     let filter = if chosen.is_empty() { EnvFilter::new(usual) } else { EnvFilter::new(chosen) };
     // A log that was started already serves as well.
-    let _ =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .try_init();
 }

@@ -57,7 +57,7 @@ async fn run_async(verb: Verb, common: Common) -> anyhow::Result<ExitCode> {
         Verb::Recipes(args) => recipes::run(&args, common.json),
         Verb::History(args) => history::run(args, common).await,
         Verb::Workers => workers::run(common).await,
-        Verb::Diagnose(args) => crate::diagnose::run(args.with_json(common.json)),
+        Verb::Diagnose(args) => crate::diagnose::run(&args.with_json(common.json)),
         Verb::SqlGuard(args) => Ok(sql_guard::run(&args)),
         Verb::Demo(args) => demo::run(args, common).await,
     }
