@@ -81,7 +81,7 @@ impl Resource {
 
     fn how_lost(&self, index: usize, mark: Mark, tolerance_ms: u64) -> How {
         let attempt = &self.attempts[index];
-        if self.foreign.iter().any(|foreign| foreign.victim == index) {
+        if self.foreign.iter().any(|foreign| foreign.victim == index && foreign.freed(attempt)) {
             return How::ForeignRelease;
         }
         if attempt.end.is_some() {

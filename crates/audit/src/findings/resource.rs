@@ -41,6 +41,13 @@ pub(crate) struct Foreign {
     pub(crate) mark: Mark,
 }
 
+impl Foreign {
+    /// Whether it took the lock away: a victim that could still renew afterwards had kept it.
+    pub(crate) fn freed(&self, victim: &Attempt) -> bool {
+        victim.renewed_at.is_none_or(|renewed_at| renewed_at <= self.mark.at)
+    }
+}
+
 /// A grant whose token was not above an earlier one's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Regression {

@@ -33,7 +33,7 @@ impl Resource {
             self.went_on(index, event.mark(), context);
         }
         let attempt = &mut self.attempts[index];
-        attempt.renewals += 1;
+        attempt.renewed_at = Some(event.at);
         attempt.renewals_since_work += 1;
         attempt.ttl_ms = event.ttl_ms.or(attempt.ttl_ms);
         attempt.deadline = attempt.ttl_ms.map(|ttl_ms| event.at.plus_ms(ttl_ms));

@@ -214,7 +214,7 @@ impl Resource {
         for foreign in &self.foreign {
             let concerned = draft.attempts.contains(&foreign.victim)
                 || foreign.by.is_some_and(|by| draft.attempts.contains(&by));
-            if !concerned {
+            if !concerned || !foreign.freed(&self.attempts[foreign.victim]) {
                 continue;
             }
             let releaser = who(foreign.worker, context.workers);

@@ -179,7 +179,8 @@ impl Resource {
         for foreign in &self.foreign {
             let victim = &self.attempts[foreign.victim];
             // A lock of the dead that somebody cleared away was rightly cleared.
-            if foreign.by.is_none() && victim.last_sign.at <= foreign.mark.at {
+            let cleared = foreign.by.is_none() && victim.last_sign.at <= foreign.mark.at;
+            if cleared || !foreign.freed(victim) {
                 continue;
             }
             let given_on = victim.taken.as_ref().filter(|taken| taken.how == How::ForeignRelease);

@@ -61,9 +61,6 @@ color:#52606d}</style></head><body><main>\n";
 
 fn sums(out: &mut String, report: &Report<'_>) {
     let summary = &report.findings.summary;
-    let mut item = |name: &str, value: String| {
-        out.push_str(&format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", escaped(&value)));
-    };
     let duplicate = format!(
         "{} ({:.2} %)",
         span(summary.duplicate_ms),
@@ -85,11 +82,10 @@ fn sums(out: &mut String, report: &Report<'_>) {
     };
     items.extend(times(&summary.recoveries).map(|text| ("recovery, p50 / p99", text)));
     items.extend(times(&summary.pauses).map(|text| ("pauses, p50 / p99", text)));
+    out.push_str("<div class=\"card\"><dl class=\"sums\">\n");
     for (name, value) in items {
-        item(name, value);
+        out.push_str(&format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", escaped(&value)));
     }
-    let from = out.rfind("</p>").map_or(out.len(), |place| place + 4);
-    out.insert_str(from, "\n<div class=\"card\"><dl class=\"sums\">");
     out.push_str("</dl></div>\n");
 }
 

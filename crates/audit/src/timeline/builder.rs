@@ -259,7 +259,12 @@ impl Builder {
 
     fn effect(&mut self, lane: usize, entry: &Entry<'_>) {
         let owner = self.held.is_some_and(|held| held.lane == lane);
-        let anothers = !owner && self.held.is_some();
+        // Also after the next holder is through: the lease had gone to it all the same.
+        let granted_at = self.timeline.lanes[lane].windows.last().map(|window| window.stretch.from);
+        let passed_on = self.timeline.takeovers.iter().any(|takeover| {
+            takeover.from_lane == lane && granted_at.is_some_and(|at| takeover.at > at)
+        });
+        let anothers = !owner && (self.held.is_some() || passed_on);
         let sign = match entry.event {
             EventKind::Refused => Sign::Refused,
             _ if anothers => Sign::LandedLate,

@@ -147,3 +147,18 @@ fn ticks_are_at_round_instants_and_few() {
         assert!(ticks.len() <= 9, "{length_ms}: {}", ticks.len());
     }
 }
+
+#[test]
+fn an_effect_after_the_next_holder_is_through_is_drawn_as_late() {
+    let (timeline, _) = picture(
+        "0 a acquired ttl=30
+         10 a renewed ttl=30
+         41 b acquired ttl=30
+         50 b effect
+         51 b completed
+         52 b released
+         60 a effect",
+    );
+    let signs: Vec<Sign> = timeline.lanes[0].marks.iter().map(|mark| mark.sign).collect();
+    assert!(signs.contains(&Sign::LandedLate), "{signs:?}");
+}

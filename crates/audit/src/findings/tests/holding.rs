@@ -226,3 +226,18 @@ fn every_finding_has_evidence_a_story_and_one_marked_mistake() {
         assert!(!finding.prevented_by.is_empty());
     }
 }
+
+#[test]
+fn a_leader_that_writes_again_and_again_is_followed_by_another_without_a_duplicate() {
+    quiet(
+        "0 a acquired ttl=15
+         5 a effect kind=reconcile
+         10 a renewed ttl=15
+         11 a effect kind=reconcile
+         26 b acquired ttl=15
+         30 b effect kind=reconcile
+         35 b effect kind=reconcile
+         36 b completed
+         37 b released",
+    );
+}

@@ -261,3 +261,23 @@ fn a_release_that_did_nothing_is_not_foreign() {
     );
     assert_eq!(told(&findings), ["pause a pause"]);
 }
+
+#[test]
+fn a_release_after_which_the_holder_still_renews_took_nothing_away() {
+    let findings = diagnose(
+        "0 a acquired ttl=30
+         10 a renewed ttl=30
+         40.5 b acquired ttl=30
+         50 b renewed ttl=30
+         55 a effect kind=write
+         55.1 a completed
+         55.2 a released
+         60 b renewed ttl=30
+         70 b renewed ttl=30
+         75 b effect kind=write
+         75.1 b completed
+         75.2 b released",
+    );
+    has(&findings, "overlap a,b pause");
+    assert!(!told(&findings).iter().any(|line| line.starts_with("foreign_release")));
+}

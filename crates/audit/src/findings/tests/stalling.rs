@@ -153,3 +153,20 @@ fn work_that_nobody_took_up_is_lost() {
     }
     assert_eq!(told(&diagnose(&history)), ["lost_work a crash"]);
 }
+
+#[test]
+fn work_that_became_free_a_moment_ago_is_not_lost_yet() {
+    let history = |end: u64| {
+        format!(
+            "0 a acquired ttl=30
+             5 a progress
+             10 a exited
+             20 b acquired ttl=30 on=other
+             25 b effect on=other
+             26 b completed on=other
+             {end} b released on=other"
+        )
+    };
+    quiet(&history(140));
+    assert_eq!(told(&diagnose(&history(200))), ["lost_work a crash"]);
+}
