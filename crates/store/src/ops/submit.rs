@@ -68,10 +68,12 @@ fn place(
 ) -> Result<Submitted, Fault> {
     let key = wish.spec.key();
     let live = tables.live_job(&wish.tenant, key)?;
-    let complete = match tables.complete_job(&wish.tenant, key)? {
-        Some(id) if !wish.fresh && live.is_none() => Some(load(tables, id)?),
-        Some(_) | None => None,
+    // Looked for only where it could answer.
+    let complete = match live {
+        None if !wish.fresh => tables.complete_job(&wish.tenant, key)?,
+        None | Some(_) => None,
     };
+    let complete = complete.map(|id| load(tables, id)).transpose()?;
     let whole = match &complete {
         Some(job) => is_whole(tables, job)?,
         None => false,
