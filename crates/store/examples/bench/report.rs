@@ -35,7 +35,7 @@ fn cpu() -> Duration {
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 pub(crate) fn say(what: &str, count: u64, watch: &Stopwatch, unit: &str) {
     let seconds = watch.elapsed().as_secs_f64();
-    let cpu_us = (cpu() - watch.cpu_before).as_secs_f64() * 1e6 / count as f64;
+    let cpu_us = cpu().saturating_sub(watch.cpu_before).as_secs_f64() * 1e6 / count as f64;
     println!("{what:56} {:>10.0} {unit}/s {cpu_us:>8.1} us CPU each", count as f64 / seconds);
 }
 
