@@ -5,27 +5,38 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// Measures elapsed time.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stopwatch(Instant);
+pub(crate) struct Stopwatch {
+    started: Instant,
+    cpu_before: Duration,
+}
 
 impl Stopwatch {
     #[expect(clippy::disallowed_methods, reason = "a benchmark measures, it does not decide")]
     pub(crate) fn start() -> Self {
-        Self(Instant::now())
+        Self { started: Instant::now(), cpu_before: cpu() }
     }
 
     pub(crate) fn elapsed(&self) -> Duration {
-        self.0.elapsed()
+        self.started.elapsed()
     }
 }
 
-/// Prints a rate.
+/// What this process has used of the processors, all its threads together.
+fn cpu() -> Duration {
+    clock_gettime(ClockId::ProcessCPUTime).try_into().expect("not negative")
+}
+
+/// Prints a rate, and what one of them costs the processors.
 #[expect(clippy::print_stdout, reason = "what a benchmark is for")]
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 pub(crate) fn say(what: &str, count: u64, watch: &Stopwatch, unit: &str) {
     let seconds = watch.elapsed().as_secs_f64();
-    println!("{what:56} {:>10.0} {unit}/s", count as f64 / seconds);
+    let cpu_us = cpu().saturating_sub(watch.cpu_before).as_secs_f64() * 1e6 / count as f64;
+    println!("{what:56} {:>10.0} {unit}/s {cpu_us:>8.1} us CPU each", count as f64 / seconds);
 }
 
 /// What the disk allows: commits of one small row by bare SQLite.
@@ -43,5 +54,42 @@ pub(crate) fn floor(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
         commits += 1;
     }
     say("floor: bare SQLite, one-row commits", commits, &watch, "commits");
+    for together in [32, 100] {
+        cycles(&connection, together)?;
+    }
+    Ok(())
+}
+
+/// What SQLite allows: insert, update to running, update to complete, some jobs a transaction, one
+/// row and one index each.
+fn cycles(
+    connection: &rusqlite::Connection,
+    together: i64,
+) -> Result<(), Box<dyn std::error::Error>> {
+    connection.execute_batch(
+        "DROP TABLE IF EXISTS jobs;
+         CREATE TABLE jobs (id INTEGER PRIMARY KEY, state TEXT, token INTEGER, payload TEXT);
+         CREATE INDEX waiting ON jobs (id) WHERE state = 'queued'",
+    )?;
+    let payload = "x".repeat(200);
+    let watch = Stopwatch::start();
+    let mut first = 0;
+    while watch.elapsed() < Duration::from_secs(3) {
+        for step in [
+            "INSERT INTO jobs VALUES (?1, 'queued', NULL, ?2)",
+            "UPDATE jobs SET state = 'running', token = ?1, payload = ?2 WHERE id = ?1",
+            "UPDATE jobs SET state = 'complete', payload = ?2 WHERE id = ?1",
+        ] {
+            connection.execute_batch("BEGIN IMMEDIATE")?;
+            let mut statement = connection.prepare_cached(step)?;
+            for id in first..first + together {
+                statement.execute(rusqlite::params![id, payload])?;
+            }
+            connection.execute_batch("COMMIT")?;
+        }
+        first += together;
+    }
+    let done = u64::try_from(first)?;
+    say(&format!("floor: bare SQLite, cycles by {together}"), done, &watch, "cycles");
     Ok(())
 }
