@@ -79,5 +79,5 @@ impl Names {
 }
 
 #[cfg(test)]
-#[path = "names_tests.rs"]
+
 mod tests;

@@ -191,5 +191,5 @@ pub(crate) struct Habits {
 }
 
 #[cfg(test)]
-#[path = "habits_tests.rs"]
+
 mod tests;

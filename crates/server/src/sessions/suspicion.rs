@@ -61,19 +61,22 @@ impl Suspicion {
         }
         self.connections.remove(session);
         self.ends.push_back((now, sessions));
-        if now >= self.quiet_until {
-            self.gone.insert(session.clone(), now);
-        }
+        self.gone.insert(session.clone(), now);
     }
 
     /// Time has come to here. Answers whom to suspect, each with when its end was noticed.
     pub(super) fn due(&mut self, now: Timestamp) -> Vec<(SessionId, Timestamp)> {
         if now.since_ms(self.looked_at) > GAP_MS {
-            // What broke meanwhile may have broken because nobody was here to answer.
-            self.gone.clear();
+            // What broke meanwhile may have broken because nobody was here to answer: everybody gets
+            // the time to come back anew.
+            self.gone.values_mut().for_each(|seen_at| *seen_at = now);
             self.quiet_until = self.quiet_until.max(now.plus_ms(self.quiet_ms));
         }
         self.looked_at = now;
+        if now < self.quiet_until {
+            // Nobody is suspected yet; whoever has not come back by the end of it is.
+            return Vec::new();
+        }
         let due: Vec<_> = self
             .gone
             .iter()

@@ -55,21 +55,31 @@ fn a_session_with_another_connection_is_not_gone() {
 }
 
 #[test]
-fn a_server_that_has_just_started_suspects_nobody() {
+fn a_server_that_has_just_started_suspects_nobody_until_all_had_time_to_come_back() {
     let mut suspicion = Suspicion::new(2_000, 3_000, Timestamp(START));
-    suspicion.opened(&session(0));
-    suspicion.broke(&session(0), Timestamp(START + 2_900));
-    assert_eq!(look_until(&mut suspicion, START, START + 20_000), []);
+    for number in 0..2 {
+        suspicion.opened(&session(number));
+        suspicion.broke(&session(number), Timestamp(START + 100));
+    }
+    assert_eq!(look_until(&mut suspicion, START, START + 2_999), []);
+    suspicion.opened(&session(1));
+    // Whoever is really gone is not kept for a whole ttl.
+    assert_eq!(look_until(&mut suspicion, START + 3_000, START + 20_000), [session(0)]);
 }
 
 #[test]
-fn a_server_that_was_stopped_itself_suspects_nobody() {
-    let mut suspicion = serving(2);
+fn a_server_that_was_stopped_itself_gives_everybody_the_time_to_come_back() {
+    let mut suspicion = serving(3);
     suspicion.broke(&session(0), Timestamp(SERVING));
     assert_eq!(suspicion.due(Timestamp(SERVING + 10_000)), []);
     // What breaks just after it woke broke because of the same gap.
     suspicion.broke(&session(1), Timestamp(SERVING + 10_100));
-    assert_eq!(look_until(&mut suspicion, SERVING + 10_250, SERVING + 20_000), []);
+    suspicion.broke(&session(2), Timestamp(SERVING + 10_100));
+    assert_eq!(look_until(&mut suspicion, SERVING + 10_250, SERVING + 12_999), []);
+    suspicion.opened(&session(1));
+    suspicion.opened(&session(2));
+    let suspects = look_until(&mut suspicion, SERVING + 13_000, SERVING + 20_000);
+    assert_eq!(suspects, [session(0)]);
 }
 
 #[test]
