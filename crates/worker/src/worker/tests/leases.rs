@@ -126,6 +126,23 @@ async fn the_session_tells_of_a_cancel_at_once() {
 }
 
 #[tokio::test]
+async fn a_session_that_opens_late_asks_at_once_for_what_was_told_before() {
+    let mut bench = Bench::new();
+    bench.config.ttl_ms = 3_600_000;
+    bench.server.all(&[Verb::Session], Some(Fault::Away));
+    let worker = bench.start().await;
+    let (_run, token) = bench.rendering().await;
+    bench.server.close(token, "cancelled");
+    bench.pass(20_000).await;
+    assert_eq!(bench.count("aborted"), 0);
+    bench.server.all(&[Verb::Session], None);
+    let at = bench.clock.now();
+    assert_eq!(bench.event("aborted").await["reason"], "cancelled");
+    assert!(bench.clock.now().since_ms(at) < 10_000, "as soon as the session is open");
+    bench.end(worker).await;
+}
+
+#[tokio::test]
 async fn a_session_that_speaks_of_other_jobs_changes_nothing() {
     let bench = Bench::new();
     let worker = bench.start().await;
