@@ -82,13 +82,10 @@ impl Claims {
         let desk = Arc::clone(&self.around.desk);
         // A claim that may have arrived is asked again as it was, whatever the disk says now: it
         // may have been granted something.
-        let poll_now = match poll {
-            Some(poll_now) => poll_now,
-            None => {
-                let Some(begun) = self.begin_poll().await else { return };
-                poll.insert(begun)
-            }
-        };
+        if poll.is_none() {
+            *poll = self.begin_poll().await;
+        }
+        let Some(poll_now) = poll else { return };
         // The number of the last heartbeat is read after the claim has become pending.
         poll_now.request.seq = desk.seq();
         let sent_at = desk.timer.now();

@@ -39,6 +39,8 @@ pub(crate) struct Desk {
     pub(crate) nudge: Notify,
     /// A heartbeat is to be sent at once, over a new connection.
     urgent: AtomicBool,
+    /// A heartbeat is to be sent soon.
+    due: AtomicBool,
     /// Whether the server was told to be away, and not yet to be back.
     away: AtomicBool,
 }
@@ -65,8 +67,8 @@ impl Desk {
         let leases = Mutex::new(Leases::new(session));
         let told = Mutex::new(Vec::new());
         let nudge = Notify::new();
-        let [urgent, away] = [AtomicBool::new(false), AtomicBool::new(false)];
-        Arc::new(Self { leases, told, config, timer, entropy, events, nudge, urgent, away })
+        let [urgent, due, away] = [(); 3].map(|()| AtomicBool::new(false));
+        Arc::new(Self { leases, told, config, timer, entropy, events, nudge, urgent, due, away })
     }
 
     pub(crate) fn session(&self) -> SessionId {
@@ -168,7 +170,7 @@ impl Desk {
             let orders = self.leases().told(&told);
             self.carry_out(orders);
         }
-        round.renew
+        round.renew | self.due.swap(false, Ordering::Relaxed)
     }
 
     pub(crate) fn wake_at(&self) -> Option<Timestamp> {
@@ -214,6 +216,12 @@ impl Desk {
     /// The session's connection broke: so may have the heartbeats'.
     pub(crate) fn session_broke(&self) {
         self.urgent.store(true, Ordering::Relaxed);
+        self.nudge.notify_one();
+    }
+
+    /// A session is open, perhaps again: something may have been missed before.
+    pub(crate) fn session_opened(&self) {
+        self.due.store(true, Ordering::Relaxed);
         self.nudge.notify_one();
     }
 

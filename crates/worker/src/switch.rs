@@ -55,15 +55,15 @@ impl Switch {
     }
 
     pub(crate) fn freeze(&self) {
-        self.turn(Phase::Frozen);
+        self.turn(&Phase::Frozen);
     }
 
     pub(crate) fn thaw(&self) {
-        self.turn(Phase::Running);
+        self.turn(&Phase::Running);
     }
 
     pub(crate) fn end(&self, end: End) {
-        self.turn(Phase::Ended(end));
+        self.turn(&Phase::Ended(end));
     }
 
     /// From now on this render is steered, beginning with how things stand.
@@ -99,17 +99,17 @@ impl Switch {
         running.expect("the sender lives in self");
     }
 
-    fn turn(&self, next: Phase) {
+    fn turn(&self, next: &Phase) {
         let attached = self.render.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = self.phase.send_if_modified(|phase| {
-            let changes = !matches!(phase, Phase::Ended(_)) && *phase != next;
+            let changes = !matches!(phase, Phase::Ended(_)) && phase != next;
             if changes {
                 *phase = next.clone();
             }
             changes
         });
         if let (true, Some(render)) = (changed, attached.as_ref()) {
-            pass_on(&**render, &next);
+            pass_on(&**render, next);
         }
     }
 }

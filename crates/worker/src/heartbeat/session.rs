@@ -47,7 +47,9 @@ async fn listen(desk: &Desk, stream: &mut dyn SessionEvents) -> bool {
     while let Some(Ok(Some(event))) = within_ms(&*desk.timer, SILENCE_MS, stream.next()).await {
         was_open = true;
         match event {
-            SessionEvent::Open | SessionEvent::Ping => {}
+            // What was closed while no stream was open was told to nobody.
+            SessionEvent::Open => desk.session_opened(),
+            SessionEvent::Ping => {}
             SessionEvent::Lost { job, token, reason } => {
                 desk.tell(Told { job, token, reason: AbortReason::Lost, detail: Some(reason) });
             }

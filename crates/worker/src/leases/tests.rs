@@ -190,7 +190,7 @@ impl Server {
             .filter(|(token, (claim, seq))| !listed(token) && !pending(claim) && *seq < beat.seq)
             .map(|(token, _)| *token)
             .collect();
-        gone.iter().for_each(|token| drop(self.open.remove(token)));
+        self.open.retain(|token, _| !gone.contains(token));
         gone
     }
 }

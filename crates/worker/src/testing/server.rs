@@ -121,7 +121,8 @@ impl FakeServer {
     }
 
     /// Every call of these verbs meets this.
-    pub(crate) fn all(&self, verbs: &[Verb], fault: Option<Fault>) {
+    pub(crate) fn all(&self, verbs: &[Verb], fault: impl Into<Option<Fault>>) {
+        let fault = fault.into();
         for verb in verbs {
             let fault = fault.clone();
             self.script(*verb, move |_| fault.clone());
@@ -178,6 +179,12 @@ impl FakeServer {
             Standing::Open => "open",
             Standing::Closed(reason) => reason,
         }
+    }
+
+    /// How many completes, fails and releases were sent.
+    pub(crate) fn reported(&self) -> (usize, usize, usize) {
+        let state = self.state();
+        (state.completes.len(), state.fails.len(), state.releases.len())
     }
 
     pub(crate) fn job_of(&self, token: u64) -> String {

@@ -4,6 +4,8 @@
 
 pub(crate) mod clips;
 pub(crate) mod exports;
+pub(crate) mod road;
+pub(crate) mod service;
 
 use std::{
     ffi::OsString,

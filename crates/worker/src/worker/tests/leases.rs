@@ -41,7 +41,7 @@ async fn a_server_away_for_less_than_the_grace_freezes_and_thaws_and_the_same_to
     let worker = bench.start().await;
     let (run, token) = bench.rendering().await;
     let all = [Verb::Heartbeat, Verb::Claim];
-    bench.server.all(&all, Some(Fault::Away));
+    bench.server.all(&all, Fault::Away);
     bench.event("frozen").await;
     assert_eq!(run.told(), ["freeze"]);
     bench.pass(2 * TTL_MS).await;
@@ -58,7 +58,7 @@ async fn nothing_is_uploaded_or_completed_while_in_doubt() {
     let bench = Bench::new();
     let worker = bench.start().await;
     let (run, _) = bench.rendering().await;
-    bench.server.all(&[Verb::Heartbeat], Some(Fault::Away));
+    bench.server.all(&[Verb::Heartbeat], Fault::Away);
     bench.event("frozen").await;
     run.finish(b"output");
     bench.event("uploading").await;
@@ -76,16 +76,14 @@ async fn a_server_away_for_longer_than_the_grace_aborts_and_hears_of_it_when_it_
     let worker = bench.start().await;
     let (run, token) = bench.rendering().await;
     let all = [Verb::Heartbeat, Verb::Claim];
-    bench.server.all(&all, Some(Fault::Away));
+    bench.server.all(&all, Fault::Away);
     assert_eq!(bench.event("aborted").await["reason"], "doubt_grace_over");
     assert_eq!(run.told(), ["freeze", "kill"]);
     assert_eq!(bench.left().len(), 0);
     bench.server.all(&all, None);
     // It is no longer listed, so it is handed back, and need not lapse.
     bench.until("the grant is handed back", || bench.server.standing(token) == "released").await;
-    let state = bench.server.state();
-    assert_eq!((state.completes.len(), state.fails.len(), state.releases.len()), (0, 0, 0));
-    drop(state);
+    assert_eq!(bench.server.reported(), (0, 0, 0));
     bench.end(worker).await;
 }
 
@@ -100,10 +98,7 @@ async fn a_lost_lease_ends_the_render_and_nothing_is_reported() {
         assert_eq!(aborted["reason"], word);
         assert_eq!(run.told(), ["kill"]);
         assert_eq!(bench.left().len(), 0);
-        {
-            let state = bench.server.state();
-            assert_eq!((state.completes.len(), state.fails.len(), state.releases.len()), (0, 0, 0));
-        }
+        assert_eq!(bench.server.reported(), (0, 0, 0));
         bench.end(worker).await;
     }
 }
@@ -115,13 +110,30 @@ async fn the_session_tells_of_a_cancel_at_once() {
     let (run, token) = bench.rendering().await;
     bench.until("the session is open", || !bench.server.state().sessions.is_empty()).await;
     // No heartbeat could tell: they do not arrive.
-    bench.server.all(&[Verb::Heartbeat], Some(Fault::Away));
+    bench.server.all(&[Verb::Heartbeat], Fault::Away);
     let job = bench.server.job_of(token);
     let at = bench.clock.now();
     bench.server.say(&SessionEvent::Cancelled { job, token });
     assert_eq!(bench.event("aborted").await["reason"], "cancelled");
     assert_eq!(run.told(), ["kill"]);
     assert!(bench.clock.now().since_ms(at) < TTL_MS / 3, "sooner than any heartbeat");
+    bench.end(worker).await;
+}
+
+#[tokio::test]
+async fn a_session_that_opens_late_asks_at_once_for_what_was_told_before() {
+    let mut bench = Bench::new();
+    bench.config.ttl_ms = 3_600_000;
+    bench.server.all(&[Verb::Session], Fault::Away);
+    let worker = bench.start().await;
+    let (_run, token) = bench.rendering().await;
+    bench.server.close(token, "cancelled");
+    bench.pass(20_000).await;
+    assert_eq!(bench.count("aborted"), 0);
+    bench.server.all(&[Verb::Session], None);
+    let at = bench.clock.now();
+    assert_eq!(bench.event("aborted").await["reason"], "cancelled");
+    assert!(bench.clock.now().since_ms(at) < 10_000, "as soon as the session is open");
     bench.end(worker).await;
 }
 
@@ -145,7 +157,7 @@ async fn a_broken_session_renews_at_once_over_a_new_connection() {
     let (_run, _) = bench.rendering().await;
     bench.until("the session is open", || !bench.server.state().sessions.is_empty()).await;
     // The heartbeat that is on its way hangs in the connection that is dead.
-    bench.server.all(&[Verb::Heartbeat], Some(Fault::Hang));
+    bench.server.all(&[Verb::Heartbeat], Fault::Hang);
     let before = bench.server.state().beats.len();
     bench.until("a heartbeat hangs", || bench.server.state().beats.len() > before).await;
     bench.server.all(&[Verb::Heartbeat], None);

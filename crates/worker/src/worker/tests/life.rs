@@ -53,10 +53,7 @@ async fn a_job_that_does_not_fit_is_released_and_not_claimed_again_at_once() {
     let released = bench.event("released").await;
     assert!(released["why"].as_str().unwrap().contains("6000 bytes"), "{released}");
     assert_eq!(bench.left().len(), 0);
-    {
-        let state = bench.server.state();
-        assert_eq!((state.releases.len(), state.fails.len()), (1, 0));
-    }
+    assert_eq!(bench.server.reported(), (0, 0, 1));
     bench.event("no_room").await;
     assert_eq!(bench.server.state().claims.len(), 1);
     bench.end(worker).await;
@@ -207,7 +204,7 @@ async fn a_worker_that_hands_back_while_a_completion_is_unanswered_releases_noth
     let bench = Bench::new();
     let worker = bench.start().await;
     let (run, token) = bench.rendering().await;
-    bench.server.all(&[Verb::Complete], Some(Fault::Away));
+    bench.server.all(&[Verb::Complete], Fault::Away);
     run.finish(b"output");
     bench.event("completing").await;
     bench.end(worker).await;

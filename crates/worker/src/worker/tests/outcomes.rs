@@ -62,7 +62,7 @@ async fn a_server_that_is_away_while_a_render_finishes_gets_the_completion_when_
     let worker = bench.start().await;
     let (run, _) = bench.rendering().await;
     let all = [Verb::Complete, Verb::Heartbeat, Verb::Claim];
-    bench.server.all(&all, Some(Fault::Away));
+    bench.server.all(&all, Fault::Away);
     run.finish(b"output");
     bench.event("completing").await;
     // Far longer than the doubt's grace: what may have been committed is not thrown away.
@@ -97,7 +97,7 @@ async fn outputs_that_are_missed_again_and_again_fail_the_attempt() {
     let bench = Bench::new();
     let worker = bench.start().await;
     let (run, _) = bench.rendering().await;
-    bench.server.all(&[Verb::Complete], Some(Fault::First(|state| state.uploaded.clear())));
+    bench.server.all(&[Verb::Complete], Fault::First(|state| state.uploaded.clear()));
     run.finish(b"output");
     let failed = bench.event("failed").await;
     assert_eq!((&failed["reason"], &failed["final"]), (&"upload_lost".into(), &false.into()));
@@ -116,14 +116,12 @@ async fn a_completion_that_comes_too_late_is_refused_and_leaves_nothing() {
             attempt.standing = Standing::Closed("superseded");
         }
     });
-    bench.server.all(&[Verb::Complete], Some(replaced));
+    bench.server.all(&[Verb::Complete], replaced);
     run.finish(b"output");
     let refused = bench.event("refused").await;
     assert_eq!((&refused["verb"], &refused["code"]), (&"complete".into(), &"stale_token".into()));
     assert_eq!(bench.left().len(), 0);
-    let state = bench.server.state();
-    assert_eq!((state.completes.len(), state.fails.len(), state.releases.len()), (1, 0, 0));
-    drop(state);
+    assert_eq!(bench.server.reported(), (1, 0, 0));
     bench.end(worker).await;
 }
 
@@ -175,7 +173,7 @@ async fn a_download_that_breaks_is_begun_anew() {
 async fn a_full_store_fails_the_attempt_with_the_servers_words_to_be_tried_later() {
     let bench = Bench::new();
     let full = Problem::new(507, "insufficient_storage", "the blob folder is full");
-    bench.server.all(&[Verb::Upload], Some(Fault::Refuse(full)));
+    bench.server.all(&[Verb::Upload], Fault::Refuse(full));
     let worker = bench.start().await;
     let (run, _) = bench.rendering().await;
     run.finish(b"output");
