@@ -1,6 +1,7 @@
 //! What the tests of the server share: a server on loopback over a store in memory, a recipe that
 //! needs no tool, and a client that can say anything.
 
+pub(crate) mod gate;
 pub(crate) mod raw;
 
 use std::{
