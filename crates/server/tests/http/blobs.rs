@@ -94,7 +94,7 @@ async fn many_bring_the_same_blob_at_once_and_all_succeed() {
     let bytes = Arc::new(vec![3; 2_000_000]);
     let puts: Vec<_> = (0..10)
         .map(|_| {
-            let (house, bytes) = (house.clone(), bytes.clone());
+            let (house, bytes) = (Arc::clone(&house), Arc::clone(&bytes));
             tokio::spawn(async move { house.put(&bytes, &[]).await })
         })
         .collect();

@@ -1,6 +1,6 @@
 //! Claims that wait: woken by what is committed, in order, and never leaving a grant behind.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use palisade_api::wire::{ClaimRequest, ClaimResponse, FailRequest, ReleaseRequest};
 use palisade_core::transition::Which;
@@ -256,10 +256,11 @@ async fn a_grant_whose_wait_was_taken_over_is_not_handed_back() {
     assert_eq!(house.client.job(&job).await.unwrap().attempts.len(), 1);
 }
 
-async fn slow_house() -> (House, std::sync::Arc<crate::support::gate::Gate>) {
+async fn slow_house() -> (House, Arc<crate::support::gate::Gate>) {
     use crate::support::{TestClock, config, gate::Gate};
     let clock = TestClock::new();
-    let gate = Gate::over(palisade_store::memory::MemoryStore::new(clock.clone()));
-    let blobs = std::sync::Arc::new(palisade_artefacts::MemoryBlobs::new());
-    (House::of(config(), gate.clone(), blobs, clock).await, gate)
+    let gate =
+        Gate::over(palisade_store::memory::MemoryStore::new(Arc::<TestClock>::clone(&clock)));
+    let blobs = Arc::new(palisade_artefacts::MemoryBlobs::new());
+    (House::of(config(), Arc::<Gate>::clone(&gate), blobs, clock).await, gate)
 }

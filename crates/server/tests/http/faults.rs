@@ -16,8 +16,11 @@ use crate::support::{House, TestClock, config, gate::Gate, raw, raw::Request};
 
 async fn gated() -> (House, Arc<Gate>) {
     let clock = TestClock::new();
-    let gate = Gate::over(MemoryStore::new(clock.clone()));
-    (House::of(config(), gate.clone(), Arc::new(MemoryBlobs::new()), clock).await, gate)
+    let gate = Gate::over(MemoryStore::new(Arc::<TestClock>::clone(&clock)));
+    (
+        House::of(config(), Arc::<Gate>::clone(&gate), Arc::new(MemoryBlobs::new()), clock).await,
+        gate,
+    )
 }
 
 #[tokio::test]

@@ -13,11 +13,8 @@ use crate::support::{House, config, eventually};
 
 /// Sessions are suspected after a second of the clock that the test moves.
 async fn house() -> House {
-    let config = ServerConfig {
-        suspect_after_ms: 1_000,
-        ping_every: Duration::from_secs(3_600),
-        ..config()
-    };
+    let config =
+        ServerConfig { suspect_after_ms: 1_000, ping_every: Duration::from_hours(1), ..config() };
     House::with(config).await
 }
 

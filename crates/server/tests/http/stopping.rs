@@ -19,7 +19,7 @@ async fn those_who_wait_are_told_and_streams_end() {
     let job = house.submit(b"film").await.job;
     house.grant("s1", "c1").await;
     let (client, id) = (house.client.clone(), job.clone());
-    let wait = tokio::spawn(async move { client.wait(&id, Duration::from_secs(60)).await });
+    let wait = tokio::spawn(async move { client.wait(&id, Duration::from_mins(1)).await });
     let (client, claim) = (house.client.clone(), house.claim("s2", "c1", 60_000));
     let claim = tokio::spawn(async move { client.claim(&claim).await });
     let mut session = house.client.session("w", "s1").await.unwrap();
@@ -81,8 +81,8 @@ async fn an_address_in_use_is_an_error_that_names_it() {
     let house = House::start().await;
     let taken = ServerConfig { listen: house.server.address(), ..config() };
     let parts = palisade_server::ServerParts {
-        store: house.store.clone(),
-        blobs: house.blobs.clone(),
+        store: std::sync::Arc::clone(&house.store),
+        blobs: std::sync::Arc::clone(&house.blobs),
         recipes: palisade_core::recipe::RecipeBook::new(),
         entropy: std::sync::Arc::new(palisade_server::SystemEntropy),
     };

@@ -43,7 +43,7 @@ async fn a_wait_ends_when_the_job_is_over() {
     let house = House::start().await;
     let job = house.submit(b"film").await.job;
     let (client, id) = (house.client.clone(), job.clone());
-    let wait = tokio::spawn(async move { client.wait(&id, Duration::from_secs(60)).await });
+    let wait = tokio::spawn(async move { client.wait(&id, Duration::from_mins(1)).await });
     until_waits(&house, &job).await;
     let all = CancelRequest { all: true, ..CancelRequest::default() };
     house.client.cancel(&job, &all).await.unwrap();
