@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
+use palisade_api::Client;
 use palisade_artefacts::{
     BlobError, BlobReader, Blobs, ByteRange, MemoryBlobs, Place, Staged, Upload, blobs::Listed,
 };
@@ -178,6 +179,11 @@ async fn without_a_token_nothing_is_told() {
         let request = request.header("authorization", &format!("Bearer {token}"));
         assert_eq!(raw::ask(&house.server, request).await.status, 200);
     }
+    let url = house.server.url();
+    let knowing = Client::with_token(&url, "first-token-0123456789").unwrap();
+    assert!(knowing.jobs("").await.unwrap().jobs.is_empty());
+    let guessing = Client::with_token(&url, "first-token-0123456788").unwrap();
+    assert_eq!(guessing.jobs("").await.unwrap_err().code(), Some("unauthorized"));
     for path in ["/", "/healthz", "/readyz", "/openapi.json"] {
         assert_eq!(raw::ask(&house.server, Request::new("GET", path)).await.status, 200, "{path}");
     }

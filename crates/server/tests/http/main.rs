@@ -8,6 +8,7 @@ mod faults;
 mod good_paths;
 mod openapi;
 mod outputs;
+mod restart;
 mod sessions;
 mod stopping;
 mod streams;

@@ -9,7 +9,7 @@ use palisade_api::{
 use palisade_core::job::CloseReason;
 use palisade_server::ServerConfig;
 
-use crate::support::{House, config, eventually};
+use crate::support::{House, config, eventually, raw};
 
 /// Sessions are suspected after a second of the clock that the test moves.
 async fn house() -> House {
@@ -162,4 +162,14 @@ async fn workers_are_listed_with_what_they_hold() {
         (workers[1].leases[0].job.as_str(), workers[1].leases[0].token),
         (&*job, grant.token)
     );
+}
+
+#[tokio::test]
+async fn a_head_of_a_session_is_no_connection_of_it() {
+    let house = house().await;
+    let path = "/v1/workers/w/session?session=s1";
+    let answer = raw::ask(&house.server, raw::Request::new("HEAD", path)).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.headers["content-type"], "application/x-ndjson");
+    assert!(house.client.workers().await.unwrap().workers.is_empty());
 }
