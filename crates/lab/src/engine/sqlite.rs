@@ -1,6 +1,6 @@
 //! The real SQLite store, in a folder of its own: a crash drops it, a start opens it again.
 
-use palisade_core::{Timestamp, transition::Beat};
+use palisade_core::{Number, Timestamp, transition::Beat};
 use palisade_store::{
     Failure,
     command::{Answer, Beats, Command, Suspect},
@@ -92,7 +92,7 @@ impl Engine for SqliteRecords {
                 let View::Leases(held) = self.query(&Query::Leases) else { return None };
                 let count = u64::try_from(held.len()).ok().filter(|count| *count > 0)?;
                 let victim = held.get(usize::try_from(pick % count).ok()?)?;
-                let seen_at = Timestamp(u64::MAX);
+                let seen_at = Timestamp(Number::MAX.get());
                 let suspect = Suspect { session: victim.session.clone(), seen_at };
                 self.apply(&Command::Suspect(suspect), now).ok()
             }

@@ -1,6 +1,6 @@
 //! One job, two workers, over the real operations: every message may be lost (it is never served),
 //! repeated (served again), or overtaken; leases may run out at any time; the server may crash
-//! between deciding and committing.
+//! between deciding and committing. A worker that takes no further step is a dead one.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,6 @@ enum At {
     Claiming(u64),
     Holding(Pair),
     Reporting(Pair),
-    Dead,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -77,7 +76,6 @@ pub(super) struct State {
     promises: BTreeSet<Promise>,
     passes: u8,
     crashes: u8,
-    deaths: u8,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +88,6 @@ pub(super) enum Action {
     Receive(Reply),
     Commit,
     Crash,
-    Die(usize),
     Pass,
 }
 
@@ -99,7 +96,8 @@ pub(super) struct Attempts {
     pub(super) broken: Option<Sabotage>,
 }
 
-const CLAIMS_MAX: u64 = 2;
+/// How often each worker claims.
+const CLAIMS_MAX: [u64; 2] = [2, 1];
 
 fn job_id() -> JobId {
     JobId(Number::ZERO.next())
@@ -298,7 +296,6 @@ impl Model for Attempts {
             promises: BTreeSet::new(),
             passes: 0,
             crashes: 0,
-            deaths: 0,
         }
     }
 
@@ -306,17 +303,14 @@ impl Model for Attempts {
         let mut actions = Vec::new();
         for (worker, person) in state.people.iter().enumerate() {
             match person.at {
-                At::Idle if person.claims < CLAIMS_MAX => actions.push(Action::Claim(worker)),
+                At::Idle if person.claims < CLAIMS_MAX[worker] => actions.push(Action::Claim(worker)),
                 At::Holding(_) => {
                     actions.extend([Action::Complete(worker), Action::Fail(worker)]);
                 }
-                At::Idle | At::Claiming(_) | At::Reporting(_) | At::Dead => {}
+                At::Idle | At::Claiming(_) | At::Reporting(_) => {}
             }
-            if worker == 0 && person.seq < 1 && person.at != At::Dead {
+            if worker == 0 && person.seq < 1 {
                 actions.push(Action::Beat(worker));
-            }
-            if state.deaths < 1 && worker == 1 && matches!(person.at, At::Holding(_)) {
-                actions.push(Action::Die(worker));
             }
         }
         if state.undurable.len() < 2 {
@@ -352,7 +346,7 @@ impl Model for Attempts {
                 let (lease, pending) = match person.at {
                     At::Holding(pair) | At::Reporting(pair) => (Some(pair), None),
                     At::Claiming(number) => (None, Some(number)),
-                    At::Idle | At::Dead => (None, None),
+                    At::Idle => (None, None),
                 };
                 let seq = person.seq;
                 state.sent.insert(Request::Beat { worker: *worker, seq, lease, pending });
@@ -380,10 +374,6 @@ impl Model for Attempts {
                 state.engine.crash();
                 state.engine.start(state.now);
             }
-            Action::Die(worker) => {
-                state.deaths += 1;
-                state.people[*worker].at = At::Dead;
-            }
             Action::Pass => {
                 state.passes += 1;
                 state.now = state.now.plus_ms(TTL_MS * 2);
@@ -396,7 +386,7 @@ impl Model for Attempts {
         bench::identify(&state.engine, into);
         into.take(&(state.now, &state.people, &state.sent, &state.replies));
         into.take(&(&state.undurable, &state.promises));
-        into.take(&(state.passes, state.crashes, state.deaths));
+        into.take(&(state.passes, state.crashes));
     }
 
     fn wrong(&self, state: &State) -> Option<String> {
@@ -441,7 +431,6 @@ impl Model for Attempts {
             Action::Receive(reply) => format!("a worker hears: {reply:?}"),
             Action::Commit => "the server commits, and answers".to_owned(),
             Action::Crash => "the server crashes before the commit, and starts".to_owned(),
-            Action::Die(worker) => format!("worker {worker} dies"),
             Action::Pass => "every lease runs out".to_owned(),
         }
     }

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use palisade_core::{
-    Digest, JobId, LeaseId, Tenant, Timestamp,
+    Digest, JobId, LeaseId, Number, Tenant, Timestamp,
+    blob::BlobState,
     job::{Attempt, Job},
     lease::Pair,
     retry::RetryPolicy,
@@ -13,6 +14,7 @@ use palisade_core::{
 use palisade_store::command::{
     Answer, BeginBlob, Claim, Command, Complete, FinishBlob, Heartbeat, Pin, Submit,
 };
+use palisade_store::tables::Keeper;
 
 use crate::{
     engine::{CrashEngine, Engine},
@@ -67,7 +69,7 @@ pub(super) fn content_of(worker: usize) -> Digest {
 
 /// Makes a blob present, pinned for ever.
 pub(super) fn present(engine: &mut CrashEngine, digest: Digest) {
-    let pin = Pin::Until(Timestamp(u64::MAX));
+    let pin = Pin::Until(Timestamp(Number::MAX.get()));
     let begin = Command::BeginBlob(BeginBlob { digest, pin });
     let Ok(Answer::BeginBlob(place)) = engine.apply(&begin, BEGIN) else {
         panic!("an empty store takes a blob")
@@ -114,19 +116,30 @@ pub(super) fn pair_of(attempt: &Attempt) -> Pair {
 
 /// What makes two engines the same: everything but the journal.
 pub(super) fn identify(engine: &CrashEngine, into: &mut Fingerprint) {
-    for records in [&engine.live, &engine.durable] {
+    // What is not dirty is durable: the same twice says nothing.
+    let durable = engine.is_dirty().then_some(&engine.durable);
+    into.take(&durable.is_some());
+    for records in std::iter::once(&engine.live).chain(durable) {
         into.take(&(records.counter, records.life, records.clock));
         for job in records.jobs.values() {
             identify_job(job, into);
         }
         for blob in records.blobs.values() {
-            into.take(&(blob.digest, blob.generation, format!("{:?}", blob.state)));
+            let present = blob.state == BlobState::Present;
+            let condemned = blob.state == BlobState::Condemned;
+            into.take(&(blob.digest, blob.generation, present, condemned));
         }
         for (keeper, digest, generation) in &records.keepers {
-            into.take(&(format!("{keeper:?}"), digest, generation));
+            let keeper = match keeper {
+                Keeper::Output(job) => (0, job.0.get()),
+                Keeper::Input(job) => (1, job.0.get()),
+                Keeper::Attempt(token) => (2, token.get()),
+                Keeper::Until(until) => (3, until.0),
+            };
+            into.take(&(keeper, digest, generation));
         }
-        for (key, recorded) in &records.requests {
-            into.take(&(format!("{key:?}"), &recorded.answer));
+        for ((_, request), recorded) in &records.requests {
+            into.take(&(request, &recorded.answer));
         }
     }
     for held in engine.book.all() {

@@ -1,4 +1,4 @@
-//! Two workers make the same bytes for two jobs, while a collector runs that may pause between its
+//! Three workers make the same bytes for three jobs, while a collector runs that may pause between its
 //! decision and its delete. Object stores delete without a condition.
 
 use std::collections::BTreeSet;
@@ -34,11 +34,15 @@ enum At {
 #[derive(Debug, Clone)]
 pub(super) struct State {
     engine: CrashEngine,
-    people: [(JobId, Pair, At); 2],
+    people: [(JobId, Pair, At); 3],
     /// The object store: which places have the bytes.
     places: BTreeSet<Number>,
     /// Deletes that the collector has decided, and not carried out.
     condemned: BTreeSet<Number>,
+    /// Uploads of workers that gave up, which may still arrive.
+    late: BTreeSet<Number>,
+    /// Pins whose time was over before their attempt was.
+    pins_ended: u8,
     collections: u8,
     begins: u8,
 }
@@ -52,6 +56,8 @@ pub(super) enum Action {
     GiveUp(usize),
     Condemn,
     Delete(Number),
+    Late(Number),
+    PinEnds(usize),
 }
 
 /// The model.
@@ -103,7 +109,7 @@ impl Model for Blobs {
 
     fn begin(&self) -> State {
         let mut engine = bench::engine(self.broken);
-        let people = [0, 1].map(|worker| {
+        let people = [0, 1, 2].map(|worker| {
             bench::submitted(&mut engine, worker as u64);
             let claim = Command::Claim(bench::claim(worker, 1, 0));
             let Ok(Answer::Claim(claimed)) = engine.apply(&claim, bench::BEGIN) else {
@@ -119,6 +125,8 @@ impl Model for Blobs {
             people,
             places: BTreeSet::new(),
             condemned: BTreeSet::new(),
+            late: BTreeSet::new(),
+            pins_ended: 0,
             collections: 0,
             begins: 0,
         }
@@ -137,11 +145,15 @@ impl Model for Blobs {
             if *at != At::Over {
                 actions.push(Action::GiveUp(worker));
             }
+            if state.pins_ended < 1 && matches!(at, At::Told { .. } | At::Ready) {
+                actions.push(Action::PinEnds(worker));
+            }
         }
         if state.collections < 3 {
             actions.push(Action::Condemn);
         }
         actions.extend(state.condemned.iter().copied().map(Action::Delete));
+        actions.extend(state.late.iter().copied().map(Action::Late));
         actions
     }
 
@@ -182,7 +194,21 @@ impl Model for Blobs {
                     kind: FailureKind::Final,
                 };
                 state.apply(&Command::Fail(Fail { job, pair, failure, chance: 0 }));
+                if let At::Told { generation, present: false } = state.people[worker].2 {
+                    state.late.insert(generation);
+                }
                 state.people[worker].2 = At::Over;
+            }
+            Action::PinEnds(worker) => {
+                state.pins_ended += 1;
+                let token = state.people[worker].1.token;
+                let pin = Keeper::Attempt(token);
+                state.engine.live.keepers.retain(|(keeper, _, _)| *keeper != pin);
+                state.engine.commit_anyway();
+            }
+            Action::Late(generation) => {
+                state.late.remove(&generation);
+                state.places.insert(self.place(generation));
             }
             Action::Condemn => {
                 state.collections += 1;
@@ -198,11 +224,19 @@ impl Model for Blobs {
 
     fn identify(&self, state: &State, into: &mut Fingerprint) {
         bench::identify(&state.engine, into);
-        into.take(&(&state.people, &state.places, &state.condemned));
-        into.take(&(state.collections, state.begins));
+        into.take(&(&state.people, &state.places, &state.condemned, &state.late));
+        into.take(&(state.pins_ended, state.collections, state.begins));
     }
 
     fn wrong(&self, state: &State) -> Option<String> {
+        let pinned = state.engine.live.keepers.iter().find(|(keeper, digest, generation)| {
+            let row = state.engine.live.blobs.get(&(*digest, *generation));
+            let condemned = row.is_some_and(|blob| blob.state == BlobState::Condemned);
+            matches!(keeper, Keeper::Attempt(_)) && condemned
+        });
+        if let Some((_, _, generation)) = pinned {
+            return Some(format!("generation {generation} is pinned, and condemned"));
+        }
         let complete = state.engine.live.jobs.values().find(|job| job.completion.is_some())?;
         let blob = state.engine.live.newest_blob(digest());
         let there = blob.is_some_and(|blob| {
@@ -212,13 +246,15 @@ impl Model for Blobs {
     }
 
     fn tell(&self, _state: &State, action: &Action) -> String {
-        const NAMES: [&str; 2] = ["A", "B"];
+        const NAMES: [&str; 3] = ["A", "B", "C"];
         match *action {
             Action::Begin(worker) => format!("{} asks for the blob's place", NAMES[worker]),
             Action::Upload(worker) => format!("{} brings the bytes", NAMES[worker]),
             Action::Finish(worker) => format!("{} says that they are there", NAMES[worker]),
             Action::Complete(worker) => format!("{} commits", NAMES[worker]),
             Action::GiveUp(worker) => format!("{} gives up", NAMES[worker]),
+            Action::PinEnds(worker) => format!("{}'s pin ends early", NAMES[worker]),
+            Action::Late(generation) => format!("a late upload brings generation {generation}"),
             Action::Condemn => "the collector decides, and pauses".to_owned(),
             Action::Delete(generation) => format!("the collector deletes generation {generation}"),
         }

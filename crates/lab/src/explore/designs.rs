@@ -65,6 +65,8 @@ struct Person {
     pair: Option<Pair>,
     /// Up to when it trusts its lease.
     trusts_until: Timestamp,
+    /// Whether time passed that it does not know of.
+    asleep: bool,
 }
 
 /// What the outside shows.
@@ -101,6 +103,23 @@ pub(super) enum Action {
     Project,
 }
 
+impl Action {
+    /// Whose step it is.
+    fn worker(self) -> Option<usize> {
+        match self {
+            Self::Claim(worker)
+            | Self::Lie(worker)
+            | Self::Render(worker)
+            | Self::Check(worker)
+            | Self::Write(worker)
+            | Self::Commit(worker)
+            | Self::Renew(worker)
+            | Self::Crash(worker) => Some(worker),
+            Self::Pass | Self::Project => None,
+        }
+    }
+}
+
 /// The model of a design.
 pub(super) struct DesignModel {
     pub(super) design: Design,
@@ -123,7 +142,12 @@ impl DesignModel {
         let Some(Answer::Claim(claimed)) = answer else { return };
         let Some(grant) = claimed.grants.first() else { return };
         let trusts_until = state.now.plus_ms(TTL_MS * 9 / 10);
-        state.people[worker] = Person { at: At::Rendering, pair: Some(grant.pair), trusts_until };
+        state.people[worker] = Person {
+            at: At::Rendering,
+            pair: Some(grant.pair),
+            trusts_until,
+            asleep: false,
+        };
         if self.design.effects() == Effects::Fenced {
             // A new holder's first act: it raises the fence where its effects will land.
             let raised = state.shown.fence.is_none_or(|fence| fence.token <= grant.pair.token);
@@ -190,7 +214,12 @@ impl Model for DesignModel {
             bench::present(engine, bench::content_of(0));
             bench::present(engine, bench::content_of(1));
         }
-        let person = Person { at: At::Idle, pair: None, trusts_until: Timestamp::default() };
+        let person = Person {
+            at: At::Idle,
+            pair: None,
+            trusts_until: Timestamp::default(),
+            asleep: false,
+        };
         State {
             records,
             now: bench::BEGIN,
@@ -204,7 +233,15 @@ impl Model for DesignModel {
 
     fn actions(&self, state: &State) -> Vec<Action> {
         let mut actions = Vec::new();
-        for (worker, person) in state.people.iter().enumerate() {
+        // First of all, so that among the shortest stories the one with the early pause is told.
+        // To a lock without expiry the time means nothing.
+        if state.passes < 2 && self.design != Design::LockForever {
+            actions.push(Action::Pass);
+        }
+        // The first to claim is A; then B goes first, so that the story tells of A's awakening.
+        let nobody_yet = state.people.iter().all(|person| person.pair.is_none());
+        for worker in if nobody_yet { [0, 1] } else { [1, 0] } {
+            let person = &state.people[worker];
             let trusts = state.now < person.trusts_until;
             match person.at {
                 At::Idle => {
@@ -229,9 +266,6 @@ impl Model for DesignModel {
                 actions.push(Action::Crash(worker));
             }
         }
-        if state.passes < 2 {
-            actions.push(Action::Pass);
-        }
         let complete = state.records.job(self.job()).is_some_and(|job| job.completion.is_some());
         if self.design.effects() == Effects::Projected && complete {
             actions.push(Action::Project);
@@ -242,6 +276,9 @@ impl Model for DesignModel {
     fn next(&self, state: &State, action: &Action) -> Result<State, String> {
         let mut state = state.clone();
         let now = state.now;
+        if let Some(worker) = action.worker() {
+            state.people[worker].asleep = false;
+        }
         match *action {
             Action::Claim(worker) => {
                 let claim = Command::Claim(bench::claim(worker, 1, 0));
@@ -271,6 +308,9 @@ impl Model for DesignModel {
             }
             Action::Pass => {
                 state.passes += 1;
+                for person in &mut state.people {
+                    person.asleep = person.pair.is_some();
+                }
                 state.now = now.plus_ms(TTL_MS * 2);
             }
             Action::Project => {
@@ -319,21 +359,21 @@ impl Model for DesignModel {
     }
 
     fn tell(&self, state: &State, action: &Action) -> String {
-        let passed = state.passes > 0;
+        let slept = |worker: usize| {
+            if state.people[worker].asleep { "wakes, does not know that time passed, and " } else { "" }
+        };
         match *action {
             Action::Claim(worker) => format!("{} claims the job, and is granted it", NAMES[worker]),
             Action::Lie(worker) => format!("{} is granted the held job, by a lie", NAMES[worker]),
-            Action::Render(worker) if passed => format!("{} wakes, and renders", NAMES[worker]),
-            Action::Render(worker) => format!("{} renders", NAMES[worker]),
+            Action::Render(worker) => format!("{} {}renders", NAMES[worker], slept(worker)),
             Action::Check(worker) if self.design.has_keeper() => {
                 format!("{} looks: it holds the lease", NAMES[worker])
             }
             Action::Check(worker) => format!("{} is done rendering", NAMES[worker]),
-            Action::Write(worker) => format!("{} writes", NAMES[worker]),
+            Action::Write(worker) => format!("{} {}writes", NAMES[worker], slept(worker)),
             Action::Commit(worker) => format!("{} reports the job as complete", NAMES[worker]),
             Action::Renew(worker) => format!("{} asks whether it still holds it", NAMES[worker]),
             Action::Crash(worker) => format!("{} crashes", NAMES[worker]),
-            Action::Pass if self.design == Design::LockForever => "time passes".to_owned(),
             Action::Pass => "whoever is at work is paused; the lease expires".to_owned(),
             Action::Project => "the outbox delivers".to_owned(),
         }

@@ -12,6 +12,9 @@ mod restarts;
 mod search;
 mod wishes;
 
+#[cfg(test)]
+mod tests;
+
 pub use search::{Outcome, Violation};
 
 use crate::{designs::Design, sabotage::Sabotage};

@@ -155,7 +155,7 @@ impl Model for Objects {
             }
         }
         // Version numbers are drawn for each write; their number is what bounds repeats.
-        if state.versions < 7 {
+        if state.versions < 6 {
             actions.extend(state.sent.iter().copied().map(Action::Serve));
         }
         if state.passes < 2 {

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use palisade_core::{
     JobId, Number, ObjectKey, Timestamp,
     job::{Failure as Report, FailureKind, Job, JobState},
+    lease::Pair,
     object::{Content, Object, Published, publish},
     transition::Which,
 };
@@ -36,6 +37,8 @@ pub(super) struct State {
     asked: BTreeSet<Number>,
     /// Those of them that were withdrawn before their job was done.
     in_time: BTreeSet<Number>,
+    /// What the worker is at.
+    running: Option<(JobId, Pair)>,
     claims: u64,
     retries: u8,
 }
@@ -44,8 +47,9 @@ pub(super) struct State {
 pub(super) enum Action {
     Submit(usize),
     Withdraw(usize),
-    Complete(JobId),
-    Fail(JobId),
+    Start,
+    Complete,
+    Fail,
     Retry(JobId),
     Publish(JobId, Number),
 }
@@ -71,14 +75,18 @@ impl State {
         self.engine.live.jobs.get(&id).map(|job| &**job)
     }
 
-    /// Somebody claims the job, and completes it or fails for good.
-    fn work(&mut self, id: JobId, fails: bool) {
+    /// A worker claims whatever is queued.
+    fn start(&mut self) {
         self.claims += 1;
         let claim = Command::Claim(bench::claim(0, self.claims, 0));
         let Some(Answer::Claim(claimed)) = self.apply(&claim) else { return };
-        let Some(grant) = claimed.grants.first() else { return };
-        let (job, pair) = (grant.job.id, grant.pair);
-        let command = if fails && job == id {
+        self.running = claimed.grants.first().map(|grant| (grant.job.id, grant.pair));
+    }
+
+    /// It completes the job, or fails for good.
+    fn finish(&mut self, fails: bool) {
+        let Some((job, pair)) = self.running.take() else { return };
+        let command = if fails {
             let failure = Report {
                 reason: "bad_input".to_owned(),
                 message: "it is damaged".to_owned(),
@@ -134,6 +142,7 @@ impl Model for Wishes {
             wishes: [None; 3],
             asked: BTreeSet::new(),
             in_time: BTreeSet::new(),
+            running: None,
             claims: 0,
             retries: 0,
         }
@@ -143,12 +152,14 @@ impl Model for Wishes {
         let mut actions: Vec<_> = (0..3).map(Action::Submit).collect();
         let answered = (0..3).filter(|index| state.wishes[*index].is_some());
         actions.extend(answered.map(Action::Withdraw));
+        match state.running {
+            Some(_) => actions.extend([Action::Complete, Action::Fail]),
+            None if state.claims < 3 => actions.push(Action::Start),
+            None => {}
+        }
         for job in state.engine.live.jobs.values() {
             match job.state {
-                JobState::Queued if state.claims < 4 => {
-                    actions.extend([Action::Complete(job.id), Action::Fail(job.id)]);
-                }
-                JobState::Failed | JobState::Cancelled if state.retries < 2 => {
+                JobState::Failed | JobState::Cancelled if state.retries < 1 => {
                     actions.push(Action::Retry(job.id));
                 }
                 JobState::Complete => {
@@ -173,7 +184,8 @@ impl Model for Wishes {
             Action::Withdraw(index) => {
                 let Some(submitted) = state.wishes[index] else { return Ok(state) };
                 let (job, which) = (submitted.job, Which::One(submitted.submission));
-                let request_id = format!("w{index}").parse().ok();
+                // What was revived since is withdrawn by a request of its own.
+                let request_id = format!("w{index}-{}", state.retries).parse().ok();
                 state.asked.insert(submitted.submission);
                 let answer = state.apply(&Command::Cancel(Cancel { job, which, request_id }));
                 if let Some(Answer::Cancel(cancelled)) = answer
@@ -182,8 +194,9 @@ impl Model for Wishes {
                     state.in_time.insert(submitted.submission);
                 }
             }
-            Action::Complete(id) => state.work(id, false),
-            Action::Fail(id) => state.work(id, true),
+            Action::Start => state.start(),
+            Action::Complete => state.finish(false),
+            Action::Fail => state.finish(true),
             Action::Retry(job) => {
                 state.retries += 1;
                 let cancelled = state.job(job).is_some_and(|job| job.state == JobState::Cancelled);
@@ -205,7 +218,7 @@ impl Model for Wishes {
         bench::identify(&state.engine, into);
         let name = state.name.as_ref();
         into.take(&name.map(|object| (object.fence, object.last.number, object.last.version)));
-        into.take(&(state.published, &state.asked, &state.in_time, state.claims, state.retries));
+        into.take(&(state.running, state.published, &state.asked, &state.in_time, state.claims, state.retries));
         into.take(&state.wishes.map(|wish| wish.map(|one| (one.job, one.submission))));
     }
 
@@ -220,6 +233,10 @@ impl Model for Wishes {
                 if submission.withdrawn_at.is_some() && !state.asked.contains(&number) {
                     return Some(format!("wish {number} is withdrawn, and nobody asked for that"));
                 }
+            }
+            let last = job.attempts.last().map(|attempt| attempt.token);
+            if job.state != JobState::Running && last.is_some_and(|last| job.fence <= last) {
+                return Some(format!("{} is {}, its last token not fenced off", job.id, job.state));
             }
             if job.state == JobState::Cancelled && job.is_wanted() {
                 return Some(format!("{} is cancelled, and somebody wants it", job.id));
@@ -239,8 +256,9 @@ impl Model for Wishes {
                 format!("customer {index} wishes for export {}", RENDERINGS[index])
             }
             Action::Withdraw(index) => format!("customer {index} withdraws the wish"),
-            Action::Complete(id) => format!("a worker claims and completes a job ({id} is queued)"),
-            Action::Fail(id) => format!("a worker claims {id}, and fails for good"),
+            Action::Start => "a worker claims".to_owned(),
+            Action::Complete => "it completes".to_owned(),
+            Action::Fail => "it fails for good".to_owned(),
             Action::Retry(id) => format!("somebody retries {id}"),
             Action::Publish(id, wish) => format!("wish {wish} of {id} is published"),
         }

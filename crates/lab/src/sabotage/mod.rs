@@ -4,13 +4,13 @@
 //! They exist here alone: the product has no switch for them. The lab's own engine, server and
 //! outside world are what bends.
 
-
+mod catch;
 pub(crate) mod hooks;
 
+#[cfg(test)]
+mod tests;
 
-
-
-
+pub use catch::{Caught, catch};
 
 /// Where a sabotage is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ macro_rules! sabotages {
 }
 
 sabotages! {
-    FenceNotRaisedOnCancel, "fence-not-raised-on-cancel", Explore(World::Attempts),
+    FenceNotRaisedOnCancel, "fence-not-raised-on-cancel", Explore(World::Wishes),
         "a cancelled job's fence stays below its last token";
     FenceNotRaisedOnFailure, "fence-not-raised-on-failure", Explore(World::Attempts),
         "a failed attempt leaves the job's fence where it was";

@@ -19,8 +19,8 @@ mod trace;
 mod world;
 mod worker;
 
-
-
+#[cfg(test)]
+mod tests;
 
 pub use judge::Verdict;
 pub use report::{DesignReport, Found, Report};
