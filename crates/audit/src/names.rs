@@ -79,5 +79,4 @@ impl Names {
 }
 
 #[cfg(test)]
-
 mod tests;

@@ -191,5 +191,4 @@ pub(crate) struct Habits {
 }
 
 #[cfg(test)]
-
 mod tests;
