@@ -67,7 +67,8 @@ async fn a_live_worker_keeps_a_job_that_takes_many_times_its_ttl() {
     let clip = stage.clip("clip.mp4", 8).await;
     let job = stage.submit("slow", &clip).await.job;
     let how = WorkerOptions { ttl_ms: 1_000, ..WorkerOptions::default() };
-    let _worker = stage.worker_with("steady", how);
+    let worker = stage.worker_with("steady", how);
+    stage.event(&worker, "progress", &job).await;
     let _idle = stage.worker("idle");
     let job = stage.over(&job).await;
     assert_eq!(job.state, "complete");
@@ -81,8 +82,8 @@ async fn a_server_that_was_stopped_for_three_ttls_takes_no_job_from_a_living_wor
     let job = stage.submit("slow", &clip).await.job;
     let how = WorkerOptions { ttl_ms: 2_000, ..WorkerOptions::default() };
     let worker = stage.worker_with("steady", how);
-    let _idle = stage.worker("idle");
     stage.event(&worker, "progress", &job).await;
+    let _idle = stage.worker("idle");
 
     stage.cluster.server().stop();
     // The worker says itself when it is in doubt: its ttl has passed unconfirmed.
