@@ -12,7 +12,7 @@ use palisade_worker::{
 use support::{
     clips::{clip, ffmpeg, ffprobe},
     exports::{Export, built_in, export, renderer, request, run},
-    is_alive, nanny, state, until,
+    is_alive, is_frozen, nanny, until,
 };
 use tokio::sync::watch;
 
@@ -107,7 +107,7 @@ async fn a_render_that_was_frozen_goes_on_and_comes_to_the_same_bytes() {
     let scratch = folder.path().join("scratch");
     control.freeze();
     let tools = tools_in(&scratch);
-    until("ffmpeg is stopped", || tools.iter().all(|pid| state(*pid) == Some('T')));
+    until("ffmpeg is stopped", || tools.iter().all(|pid| is_frozen(*pid)));
     let percent = progress.borrow().percent;
     control.thaw();
     let rendered = render.await.expect("no panic").expect("complete");
@@ -134,7 +134,7 @@ async fn a_render_that_is_killed_while_frozen_ends() {
     let begun = Begun::export().await;
     begun.control.freeze();
     let tools = tools_in(&begun.scratch());
-    until("ffmpeg is stopped", || tools.iter().all(|pid| state(*pid) == Some('T')));
+    until("ffmpeg is stopped", || tools.iter().all(|pid| is_frozen(*pid)));
     begun.control.kill();
     begun.control.thaw();
     assert_eq!(begun.render.await.expect("no panic"), Err(RenderError::Killed));

@@ -148,3 +148,6 @@ impl MaxBy for Option<f64> {
 fn ratio(done: i64, total: i64) -> f64 {
     if total <= 0 { 0.0 } else { (done as f64 / total as f64).clamp(0.0, 1.0) }
 }
+
+#[cfg(test)]
+mod tests;
