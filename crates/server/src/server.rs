@@ -3,11 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use palisade_store::query::Query;
-use tokio::{
-    net::TcpListener,
-    sync::mpsc,
-    task::{AbortHandle, JoinHandle},
-};
+use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
 
 use crate::{
     accept,
@@ -43,7 +39,7 @@ pub struct Server {
     address: SocketAddr,
     serving: JoinHandle<()>,
     handing_back: JoinHandle<()>,
-    beside: Vec<AbortHandle>,
+    beside: Vec<JoinHandle<()>>,
 }
 
 impl Server {
@@ -58,7 +54,7 @@ impl Server {
         let (orphans, returned) = mpsc::unbounded_channel();
         let app = App::new(config, parts, orphans);
         dispatch::learn_holders(&app).await;
-        let beside = [
+        let beside = vec![
             tokio::spawn(dispatch::tell_news(app.clone(), changes)),
             tokio::spawn(dispatch::keep_time(app.clone())),
             tokio::spawn(dispatch::suspect(app.clone())),
@@ -71,7 +67,6 @@ impl Server {
             app.stopping.clone(),
         ));
         tracing::info!(%address, "serving");
-        let beside = beside.iter().map(JoinHandle::abort_handle).collect();
         Ok(Self { app, address, serving, handing_back, beside })
     }
 
@@ -98,6 +93,11 @@ impl Server {
         // Grants whose claimers left meanwhile are given back while there is a server to do it.
         let _ = self.app.orphans.send(Returned::End);
         let _ = tokio::time::timeout(HAND_BACK_WITHIN, &mut self.handing_back).await;
+        // Whoever opens the same store next finds it free.
+        for task in &mut self.beside {
+            task.abort();
+            let _ = task.await;
+        }
         tracing::info!(address = %self.address, "stopped");
         finished
     }
@@ -108,6 +108,6 @@ impl Drop for Server {
         self.app.stopping.cancel();
         self.serving.abort();
         self.handing_back.abort();
-        self.beside.iter().for_each(AbortHandle::abort);
+        self.beside.iter().for_each(JoinHandle::abort);
     }
 }

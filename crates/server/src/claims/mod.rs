@@ -27,6 +27,10 @@ use crate::{
     problems::{self, Rejection},
 };
 
+/// The longest sleep of the timer, in ms. It sleeps by another clock than the store's, which
+/// counts suspended time.
+const SLEEP_MS_MAX: u64 = 250;
+
 /// The claims of this server.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
@@ -79,9 +83,12 @@ impl Claims {
                 desk.time(now);
                 desk.next_at()
             };
-            let wait = next_at.map_or(Duration::from_millis(LOOK_AGAIN_MS), |at| {
-                Duration::from_millis(at.since_ms(now).max(1))
-            });
+            let Some(next_at) = next_at else {
+                self.timer.notified().await;
+                continue;
+            };
+            let wait_ms = next_at.since_ms(now).clamp(1, SLEEP_MS_MAX);
+            let wait = Duration::from_millis(wait_ms);
             // Elapsed or told: either way the next round looks.
             let _ = tokio::time::timeout(wait, self.timer.notified()).await;
         }

@@ -10,7 +10,7 @@ use axum::{
 use futures_util::StreamExt;
 use palisade_api::Problem;
 use palisade_core::Invalid;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, error::Category};
 
 use crate::{
@@ -66,8 +66,16 @@ fn content_length(headers: &HeaderMap) -> Option<u64> {
 
 /// Reads JSON, and names the field that is wrong.
 pub(crate) fn json_from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Rejection> {
-    let mut json = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| unfit(&error))?;
+    // JSON is UTF-8, and that is looked at before any field is.
+    let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
+    let mut json = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        // A field may be wrong before the place where the text stops being JSON at all.
+        match serde_json::from_str::<IgnoredAny>(text) {
+            Err(broken) => not_json(&broken),
+            Ok(IgnoredAny) => unfit(&error),
+        }
+    })?;
     json.end().map_err(|error| not_json(&error))?;
     Ok(value)
 }
@@ -90,6 +98,12 @@ fn unfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Rejection {
                 .into()
         }
     }
+}
+
+fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Rejection {
+    let lines: Vec<_> = bytes[..valid_up_to].split(|byte| *byte == b'\n').collect();
+    let (line, column) = (lines.len(), lines.last().map_or(0, |last| last.len()) + 1);
+    problems::malformed("it is not UTF-8", line, column)
 }
 
 fn not_json(error: &serde_json::Error) -> Rejection {

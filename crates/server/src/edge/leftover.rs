@@ -23,6 +23,8 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 const DRAINED_BYTES_MAX: usize = 256 << 20;
 /// How long throwing away may take.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long a client may send nothing of what it still has to send.
+const SILENCE_MAX: Duration = Duration::from_secs(1);
 
 /// Runs a request, then reads on what it left of its body.
 pub(crate) async fn drain_leftover(request: Request, next: Next) -> Response {
@@ -48,13 +50,16 @@ async fn drain(body: Body) -> bool {
     let mut pieces = body.into_data_stream();
     let all = async {
         let mut drained = 0;
-        while let Some(piece) = pieces.next().await {
-            drained += piece.map_or(DRAINED_BYTES_MAX, |piece| piece.len());
-            if drained >= DRAINED_BYTES_MAX {
+        loop {
+            match tokio::time::timeout(SILENCE_MAX, pieces.next()).await {
+                Ok(None) => return true,
+                Ok(Some(Ok(piece))) => drained += piece.len(),
+                Ok(Some(Err(_))) | Err(_) => return false,
+            }
+            if drained > DRAINED_BYTES_MAX {
                 return false;
             }
         }
-        true
     };
     tokio::time::timeout(DRAIN_TIME_MAX, all).await.unwrap_or(false)
 }

@@ -8,7 +8,7 @@ use std::{
 use axum::{
     body::{Body, Bytes},
     extract::State,
-    http::{HeaderValue, header},
+    http::{HeaderValue, Method, header},
     response::{IntoResponse, Response},
 };
 use futures_util::stream;
@@ -23,6 +23,9 @@ use crate::{
     problems::{self, Reply},
     sessions::Connection,
 };
+
+/// The media type of a session's stream.
+const NDJSON: &str = "application/x-ndjson";
 
 /// `GET /v1/workers`.
 pub(crate) async fn list(State(app): State<App>, params: Params) -> Reply {
@@ -60,7 +63,12 @@ fn held_view(view: &LeaseView) -> LeaseHeldView {
 }
 
 /// `GET /v1/workers/{name}/session`: a stream of events, a JSON object a line.
-pub(crate) async fn session(State(app): State<App>, path: Segments, mut params: Params) -> Reply {
+pub(crate) async fn session(
+    State(app): State<App>,
+    path: Segments,
+    mut params: Params,
+    method: Method,
+) -> Reply {
     let worker = path.get::<WorkerName>("name")?;
     let session = params.take::<SessionId>("session")?;
     params.finish("session")?;
@@ -69,9 +77,13 @@ pub(crate) async fn session(State(app): State<App>, path: Segments, mut params: 
     if app.stopping.is_cancelled() {
         return Err(problems::stopping());
     }
+    if method == Method::HEAD {
+        // Its end would be taken for the worker's.
+        return Ok(streamed(Body::empty(), NDJSON));
+    }
     let connection = Connection::open(&app, session, worker);
     let lines = stream::unfold(Line::first(app, connection), Line::next);
-    Ok(streamed(Body::from_stream(lines), "application/x-ndjson"))
+    Ok(streamed(Body::from_stream(lines), NDJSON))
 }
 
 /// A stream that no proxy should keep back.

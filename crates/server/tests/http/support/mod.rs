@@ -1,6 +1,7 @@
 //! What the tests of the server share: a server on loopback over a store in memory, a recipe that
 //! needs no tool, and a client that can say anything.
 
+pub(crate) mod gate;
 pub(crate) mod raw;
 
 use std::{
@@ -71,7 +72,7 @@ impl House {
 
     pub(crate) async fn over(config: ServerConfig, blobs: Arc<dyn Blobs>) -> Self {
         let clock = TestClock::new();
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(clock.clone()));
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::<TestClock>::clone(&clock)));
         Self::of(config, store, blobs, clock).await
     }
 
@@ -87,8 +88,8 @@ impl House {
         recipes.add(recipe).unwrap();
         recipes.add(self::recipe("other")).unwrap();
         let parts = ServerParts {
-            store: store.clone(),
-            blobs: blobs.clone(),
+            store: Arc::clone(&store),
+            blobs: Arc::clone(&blobs),
             recipes,
             entropy: Arc::new(SystemEntropy),
         };
