@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, mpsc},
 };
 
 use palisade_core::{
@@ -36,6 +36,8 @@ pub(crate) struct ScriptedRun {
     pub(crate) told: Mutex<Vec<&'static str>>,
     outcome: Mutex<Option<oneshot::Sender<Outcome>>>,
     progress: watch::Sender<RenderProgress>,
+    /// While it is there, a freeze does not return.
+    gate: Mutex<Option<mpsc::Receiver<()>>>,
 }
 
 impl ScriptedRun {
@@ -74,6 +76,13 @@ impl ScriptedRun {
         self.progress.send_replace(RenderProgress { percent: Some(percent), ..Default::default() });
     }
 
+    /// Keeps the heartbeat's thread in the next freeze until this is dropped.
+    pub(crate) fn gate(&self) -> mpsc::Sender<()> {
+        let (open, gate) = mpsc::channel();
+        *self.gate.lock().unwrap() = Some(gate);
+        open
+    }
+
     fn tell(&self, what: &'static str) {
         self.told.lock().unwrap().push(what);
     }
@@ -82,6 +91,9 @@ impl ScriptedRun {
 impl Steer for ScriptedRun {
     fn freeze(&self) {
         self.tell("freeze");
+        if let Some(gate) = self.gate.lock().unwrap().take() {
+            let _ = gate.recv();
+        }
     }
 
     fn thaw(&self) {
@@ -108,6 +120,7 @@ impl Runner for ScriptedRunner {
             told: Mutex::default(),
             outcome: Mutex::new(Some(sender)),
             progress: watch::Sender::new(RenderProgress::default()),
+            gate: Mutex::default(),
         });
         let progress = run.progress.subscribe();
         self.runs.lock().unwrap().push(Arc::clone(&run));

@@ -207,6 +207,28 @@ async fn a_pause_after_which_the_lease_is_still_held_is_thawed() {
 }
 
 #[tokio::test]
+async fn after_a_pause_nothing_is_uploaded_before_the_lease_was_confirmed_anew() {
+    let mut bench = Bench::new();
+    bench.config.slots = 2;
+    let worker = bench.start().await;
+    let (first, _) = bench.rendering().await;
+    let (second, token) = bench.rendering().await;
+    // The heartbeat's thread is still busy with the first when the second's render is done: its
+    // switch says nothing yet, only its keeper does.
+    let open = first.gate();
+    bench.clock.jump(2 * TTL_MS);
+    bench.until("the first is frozen", || first.told() == ["freeze"]).await;
+    second.finish(b"output");
+    bench.event("uploading").await;
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    assert_eq!(second.told(), [] as [&str; 0]);
+    assert!(bench.server.state().uploaded.is_empty());
+    drop(open);
+    assert_eq!(bench.event("completed").await["token"], token);
+    bench.end(worker).await;
+}
+
+#[tokio::test]
 async fn a_claim_whose_reply_was_lost_is_asked_again_under_its_id_and_gets_the_same_grant() {
     let bench = Bench::new();
     bench.server.script(Verb::Claim, |nth| match nth {
