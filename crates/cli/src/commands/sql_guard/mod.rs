@@ -13,14 +13,14 @@ pub(crate) struct SqlGuardArgs {
     dialect: Dialect,
 }
 
-/// The databases that the kit is tested on.
+/// The databases that the kit is written for.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Dialect {
     /// `PostgreSQL`.
     Postgres,
     /// `SQLite`.
     Sqlite,
-    /// `MySQL` and `MariaDB`.
+    /// `MariaDB`, which it is tested on, and `MySQL`.
     Mysql,
 }
 

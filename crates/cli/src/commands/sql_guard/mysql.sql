@@ -1,4 +1,6 @@
--- Palisade's fence for a MySQL (8) or MariaDB (10.5) database of your own; tables are InnoDB.
+-- Palisade's fence for a MySQL (8) or MariaDB (10.5 or newer; tested on 10.11) database of your own;
+-- tables are InnoDB. Install it again over an older one: its fences stay, but rights on the
+-- procedures must be granted again.
 --
 -- Call palisade_guard first in the transaction that writes, with the number that you hold:
 --
@@ -9,84 +11,132 @@
 --
 -- It signals an error when a newer number was seen, and otherwise raises the fence, so that the
 -- check and the write are one transaction. When it fails, ROLLBACK: the transaction is still open.
--- The row stays locked until then: whoever comes meanwhile waits (innodb_lock_wait_timeout). Let
--- the server end the sessions of paused holders: set idle_transaction_timeout (MariaDB) or
--- wait_timeout (MySQL) to some seconds for these connections.
+-- Without START TRANSACTION the guard is a transaction of its own, and what you write after it is
+-- not guarded; nor is it after a statement that commits by itself, as CREATE and ALTER do.
 --
--- SQLSTATE is 45000; the error numbers are stable, and the message begins with the code:
---   30001  PF001 stale_token      a newer number was seen: stop, discard, write nothing
---   30002  PF002 foreign_token    the same number, shown with another lease id
---   30003  PF003 wrong_kind       the resource is guarded by the other kind of number
---   30004  PF004 invalid          a value is not allowed
+-- The row stays locked until the end of the transaction: whoever comes meanwhile waits, and is
+-- judged by what was committed. MySQL does not know a limit for silence within a transaction: set
+-- wait_timeout for these connections. Switch off your driver's automatic reconnection: a statement
+-- after it would be outside the transaction that was guarded.
 --
--- On one resource use one kind of number: 'grants' (fencing tokens: workers that write themselves)
--- or 'submissions' (submission numbers: projections).
+-- SQLSTATE and error number are stable, and the message begins with the former:
+--   PF001  50001  stale_token      a newer number was seen: stop, discard, write nothing
+--   PF002  50002  foreign_token    the same number, shown with another lease id
+--   PF003  50003  wrong_kind       the resource is guarded by the other kind of number
+--   PF004  50004  invalid          a value is not allowed
+-- 1213 (deadlock), 1205 (lock wait timeout) and MariaDB's 1020 (innodb_snapshot_isolation) are no
+-- refusals: ROLLBACK, and begin again with the same number.
+--
+-- On one resource use one kind of number: 'grants' (fencing tokens with their lease id: workers that
+-- write themselves) or 'submissions' (submission numbers with the lease id '': projections).
+-- Resources that differ in trailing spaces alone are one.
+--
+-- Applications need EXECUTE on palisade_guard and palisade_raise, and no right on the table.
 
 CREATE TABLE IF NOT EXISTS palisade_fence (
     resource  VARCHAR(512) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
-    number    BIGINT UNSIGNED NOT NULL,
-    lease     VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-    kind      VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    number    BIGINT NOT NULL CHECK (number >= 0 AND number < 9007199254740992),
+    lease     VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    kind      VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+              CHECK (kind IN ('grants', 'submissions')),
     raised_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)
-) ENGINE = InnoDB;
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 DROP PROCEDURE IF EXISTS palisade_guard;
 DROP PROCEDURE IF EXISTS palisade_raise;
 DROP PROCEDURE IF EXISTS palisade_reset;
 
+-- Procedures keep the mode that they are created in: strict, so that no value is cut to fit.
+SET @palisade_sql_mode = @@SESSION.sql_mode;
+SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION';
+
 DELIMITER $$
 
 CREATE PROCEDURE palisade_guard(
-    IN guarded VARCHAR(512) CHARACTER SET utf8mb4, IN shown BIGINT UNSIGNED,
-    IN lease_id VARCHAR(64) CHARACTER SET ascii, IN number_kind VARCHAR(16) CHARACTER SET ascii
-) MODIFIES SQL DATA
+    IN guarded TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN shown BIGINT,
+    IN lease_id TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN number_kind TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+) MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
-    DECLARE seen_number BIGINT UNSIGNED;
-    DECLARE seen_lease VARCHAR(64) CHARACTER SET ascii;
-    DECLARE seen_kind VARCHAR(16) CHARACTER SET ascii;
-    IF guarded IS NULL OR guarded = '' OR lease_id IS NULL OR shown IS NULL OR shown < 1
-       OR shown >= 9007199254740992 OR number_kind IS NULL
-       OR number_kind NOT IN ('grants', 'submissions') THEN
-        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30004, MESSAGE_TEXT =
-            'PF004 invalid: resource not empty, number from 1 below 2^53, kind grants or submissions';
+    DECLARE seen_number BIGINT;
+    DECLARE seen_lease VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE seen_kind VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE told VARCHAR(128) CHARACTER SET utf8mb4;
+    IF guarded IS NULL OR guarded = '' OR CHAR_LENGTH(guarded) > 512
+       OR shown IS NULL OR shown < 1 OR shown >= 9007199254740992
+       OR number_kind IS NULL OR number_kind NOT IN ('grants', 'submissions')
+       OR lease_id IS NULL OR CHAR_LENGTH(lease_id) > 64
+       OR (lease_id = '' AND number_kind = 'grants') THEN
+        SIGNAL SQLSTATE 'PF004' SET MYSQL_ERRNO = 50004, MESSAGE_TEXT =
+            'PF004 invalid: resource 1 to 512 characters, number 1 to 2^53-1, kind grants (with a lease id) or submissions';
     END IF;
-    -- Locks the row exclusively at once, new or old: a plain INSERT IGNORE would share it first,
-    -- and two that share it and both want more are a deadlock.
+    -- A holder that is paused in mid-transaction would keep the row locked: after half a minute of
+    -- silence MariaDB ends its transaction, unless you have set a limit of your own.
+    /*M!100301
+    IF @@SESSION.idle_transaction_timeout = 0 AND @@SESSION.idle_write_transaction_timeout = 0 THEN
+        SET SESSION idle_write_transaction_timeout = 30;
+    END IF;
+    */
+    -- One statement locks the row exclusively, new or old, and raises it only where the number
+    -- allows, so that the fence cannot fall where each statement is a transaction of its own.
+    -- The lease id is set before the number that it is decided by. An empty one is nobody's:
+    -- whoever shows the number first is its holder.
     INSERT INTO palisade_fence (resource, number, lease, kind)
-    VALUES (guarded, 0, '', number_kind)
-    ON DUPLICATE KEY UPDATE palisade_fence.number = palisade_fence.number;
+    VALUES (guarded, shown, lease_id, number_kind)
+    ON DUPLICATE KEY UPDATE
+        palisade_fence.lease = IF(
+            palisade_fence.kind = number_kind
+            AND (palisade_fence.number < shown
+                 OR (palisade_fence.number = shown AND palisade_fence.lease = '')),
+            lease_id, palisade_fence.lease),
+        palisade_fence.number = IF(
+            palisade_fence.kind = number_kind AND palisade_fence.number < shown,
+            shown, palisade_fence.number);
     SELECT number, lease, kind INTO seen_number, seen_lease, seen_kind
     FROM palisade_fence WHERE resource = guarded FOR UPDATE;
     IF seen_kind <> number_kind THEN
-        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30003, MESSAGE_TEXT =
-            'PF003 wrong_kind: the resource is guarded by the other kind of number';
+        SET told = CONCAT('PF003 wrong_kind: guarded by the numbers of ', seen_kind);
+        SIGNAL SQLSTATE 'PF003' SET MYSQL_ERRNO = 50003, MESSAGE_TEXT = told;
     ELSEIF seen_number > shown THEN
-        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30001, MESSAGE_TEXT =
-            'PF001 stale_token: the number is below the fence';
-    ELSEIF seen_number = shown AND seen_lease <> lease_id THEN
-        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30002, MESSAGE_TEXT =
-            'PF002 foreign_token: this number was shown with another lease id';
+        SET told = CONCAT('PF001 stale_token: ', shown, ' is below the fence, which stands at ',
+            seen_number);
+        SIGNAL SQLSTATE 'PF001' SET MYSQL_ERRNO = 50001, MESSAGE_TEXT = told;
+    ELSEIF seen_number < shown OR seen_lease <> lease_id THEN
+        SET told = CONCAT('PF002 foreign_token: ', shown, ' was shown with another lease id');
+        SIGNAL SQLSTATE 'PF002' SET MYSQL_ERRNO = 50002, MESSAGE_TEXT = told;
     END IF;
-    UPDATE palisade_fence SET number = shown, lease = lease_id WHERE resource = guarded;
 END $$
 
--- A new holder's first act, where the database cannot see the grants: from here on the one before
--- is refused, also if the new holder dies before it has written anything.
+-- A new holder's first act, where the database cannot see the grants, in a transaction of its own:
+-- from there on the one before is refused, also if the new holder dies before it has written.
 CREATE PROCEDURE palisade_raise(
-    IN guarded VARCHAR(512) CHARACTER SET utf8mb4, IN shown BIGINT UNSIGNED,
-    IN lease_id VARCHAR(64) CHARACTER SET ascii, IN number_kind VARCHAR(16) CHARACTER SET ascii
-) MODIFIES SQL DATA
+    IN guarded TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN shown BIGINT,
+    IN lease_id TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN number_kind TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+) MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
     CALL palisade_guard(guarded, shown, lease_id, number_kind);
 END $$
 
--- The operator's reset, for a fence that was raised by mistake: sets it to a number, which must be
--- above every number in use. Grant EXECUTE on it to operators alone.
+-- The operator's reset, for a fence that was raised by mistake, or with the wrong kind: from there
+-- on `to_number` and what is above it are accepted, of that kind. Choose the number of the present
+-- holder; without one, the number after the highest that was ever granted. Not for programs: grant
+-- EXECUTE on it to operators alone.
 CREATE PROCEDURE palisade_reset(
-    IN guarded VARCHAR(512) CHARACTER SET utf8mb4, IN to_number BIGINT UNSIGNED
-) MODIFIES SQL DATA
+    IN guarded TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN to_number BIGINT,
+    IN number_kind TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+) MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
-    UPDATE palisade_fence SET number = to_number, lease = 'reset' WHERE resource = guarded;
+    IF to_number IS NULL OR to_number < 1 OR to_number >= 9007199254740992
+       OR number_kind IS NULL OR number_kind NOT IN ('grants', 'submissions')
+       OR guarded IS NULL OR NOT EXISTS (SELECT 1 FROM palisade_fence WHERE resource = guarded) THEN
+        SIGNAL SQLSTATE 'PF004' SET MYSQL_ERRNO = 50004, MESSAGE_TEXT =
+            'PF004 invalid: the resource must have a fence, number 1 to 2^53-1, kind grants or submissions';
+    END IF;
+    UPDATE palisade_fence SET number = to_number, lease = '', kind = number_kind
+    WHERE resource = guarded;
 END $$
 
 DELIMITER ;
+
+SET SESSION sql_mode = @palisade_sql_mode;
