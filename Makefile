@@ -9,10 +9,11 @@ CARGO ?= cargo
 help: ## Show the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## Install what is missing (ffmpeg)
-	@scripts/setup
+setup: ## Install what the tests need and this machine lacks (ffmpeg, databases)
+	@scripts/setup test
 
-build: setup ## Build the binary, as the demo and the tests use it
+build: ## Build the binary, as the demo and the tests use it
+	@scripts/setup demo
 	$(CARGO) build --locked -p palisade-cli
 
 demo: build ## Watch real exports survive a crash and two pauses

@@ -40,7 +40,8 @@ pub trait Blobs: fmt::Debug + Send + Sync {
     /// Opens the bytes of `range` at `place`.
     async fn open(&self, place: Place, range: ByteRange) -> Result<BlobReader, BlobError>;
 
-    /// The size in bytes of what is at `place`; none when there is nothing.
+    /// The size in bytes of what is at `place`; none when there is nothing. That something is there
+    /// does not say that it is durable: only [`Staged::place`] says so.
     async fn size(&self, place: Place) -> Result<Option<u64>, BlobError>;
 
     /// Deletes what is at `place`, durably; that there is nothing is success too. A reader that

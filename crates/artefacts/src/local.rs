@@ -1,7 +1,7 @@
 //! Blobs as plain files in a folder of this machine.
 //!
 //! The argument for durability, step by step, is in `docs/artefacts.md`; the steps themselves are
-//! in [`steps`], each a function of its own, so that tests can stop between any two.
+//! in `steps`, each a function of its own, so that tests can stop between any two.
 //!
 //! The folder belongs to one process at a time (the owner of the data directory). Others on the
 //! same machine may read it, and may write to it through a `LocalBlobs` of their own: an arriving

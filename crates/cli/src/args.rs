@@ -4,8 +4,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::commands::{
     cancel::CancelArgs, demo::DemoArgs, export::ExportArgs, get::GetArgs, history::HistoryArgs,
-    job::JobArgs, jobs::JobsArgs, retry::RetryArgs, serve::ServeArgs,
-    submit::SubmitArgs, up::UpArgs, wait::WaitArgs, worker::WorkerArgs,
+    job::JobArgs, jobs::JobsArgs, retry::RetryArgs, serve::ServeArgs, submit::SubmitArgs,
+    up::UpArgs, wait::WaitArgs, worker::WorkerArgs,
 };
 
 /// Runs expensive media exports on many workers, and stays correct when workers crash, pause, or
@@ -65,6 +65,10 @@ pub(crate) enum Verb {
     History(HistoryArgs),
     /// Show what the server's workers hold.
     Workers,
+    /// Explain what went wrong in somebody else's lock logs.
+    Diagnose(crate::diagnose::DiagnoseArgs),
+    /// Print the fence for a database of your own: a table, and a guard to call in your transaction.
+    SqlGuard(crate::commands::sql_guard::SqlGuardArgs),
     /// Export real videos on real workers, one of which is killed and two of which are paused.
     Demo(DemoArgs),
 }

@@ -1,18 +1,7 @@
-//! The machine's clock and randomness: the one room of the binary that asks for them.
+//! The machine's clock: the one room of the binary that asks for it.
 
-use palisade_core::{Timestamp, clock::{Clock, Entropy}};
-
-/// Randomness from the operating system.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct SystemEntropy;
-
-impl Entropy for SystemEntropy {
-    fn next_u128(&self) -> u128 {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).expect("the operating system has randomness");
-        u128::from_le_bytes(bytes)
-    }
-}
+use palisade_core::{Timestamp, clock::Clock};
+use palisade_worker::clock::BoottimeClock;
 
 /// The wall clock as it was at the start, carried on by `CLOCK_BOOTTIME`: it counts suspended
 /// time, and a clock that an operator sets back does not take it back.
@@ -27,19 +16,12 @@ impl SystemClock {
     pub(crate) fn new() -> Self {
         let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let wall_ms = wall.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0));
-        Self { wall_at_boot_ms: wall_ms.saturating_sub(boottime_ms()) }
+        Self { wall_at_boot_ms: wall_ms.saturating_sub(BoottimeClock.now().0) }
     }
 }
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        Timestamp(self.wall_at_boot_ms + boottime_ms())
+        Timestamp(self.wall_at_boot_ms + BoottimeClock.now().0)
     }
-}
-
-fn boottime_ms() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
-    seconds * 1_000 + nanos / 1_000_000
 }

@@ -4,9 +4,13 @@
 
 mod args;
 mod commands;
+mod diagnose;
 mod edge;
 mod exit;
+mod logs;
 mod output;
+mod signals;
+mod span;
 
 use clap::Parser;
 

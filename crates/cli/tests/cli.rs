@@ -117,11 +117,7 @@ async fn bad_flags_are_refused_with_their_name_and_what_is_allowed() {
             2,
             "parameters.crf",
         ),
-        (
-            &["submit", "--recipe", "h264-720p", "--input", &input, "--param", "nope=1"],
-            2,
-            "parameters.nope",
-        ),
+        (&["submit", "--recipe", "h264-720p", "--input", &input, "--param", "nope=1"], 2, "nope"),
         (&["job", "42"], 2, "j42"),
         (&["job", "j999999"], 4, "j999999"),
         (&["cancel", "j999999"], 4, "j999999"),

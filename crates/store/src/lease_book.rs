@@ -37,7 +37,7 @@ pub struct Held {
     pub lease: Lease,
     /// From when on a second attempt may run beside it.
     pub backup_at: Option<Timestamp>,
-    /// Whether one more loss makes the job `failed`.
+    /// Whether the job is `failed` should its open attempts be lost.
     pub last_chance: bool,
 }
 
@@ -104,7 +104,7 @@ impl LeaseBook {
             return;
         }
         let needs = Capability { recipe: job.spec.recipe.clone(), definition: job.spec.definition };
-        let last_chance = job.losses >= job.retry.losses_allowed;
+        let (last_chance, backup_at) = (job.is_on_last_chance(), job.backup_at());
         for attempt in &job.attempts {
             let held = attempt.closed.is_none().then(|| Held {
                 token: attempt.token,
@@ -115,10 +115,7 @@ impl LeaseBook {
                 session: attempt.session.clone(),
                 granted_at: attempt.granted_at,
                 lease: attempt.lease,
-                backup_at: job
-                    .backup_after_ms
-                    .filter(|_| !job.failed_finally)
-                    .map(|after_ms| attempt.granted_at.plus_ms(after_ms)),
+                backup_at,
                 last_chance,
             });
             if held.is_some() || self.by_token.contains_key(&attempt.token) {
@@ -168,12 +165,16 @@ impl LeaseBook {
     fn replace(&mut self, token: Number, held: Option<Held>) -> Option<Held> {
         // The indexes by time are found through the entries, so they go first and come last.
         let before = self.by_token.get(&token).map(|before| before.job);
-        before.into_iter().for_each(|job| self.unindex_job(job));
+        if let Some(job) = before {
+            self.unindex_job(job);
+        }
         let removed = self.by_token.remove(&token);
         if let Some(removed) = &removed {
             self.forget(removed);
         }
-        before.into_iter().for_each(|job| self.index_job(job));
+        if let Some(job) = before {
+            self.index_job(job);
+        }
         if let Some(held) = held {
             let job = held.job;
             self.unindex_job(job);

@@ -98,6 +98,45 @@ async fn a_variable_frame_rate_keeps_its_length() {
 }
 
 #[tokio::test]
+async fn a_clock_of_milliseconds_is_not_taken_for_a_frame_rate() {
+    let export = becomes_mp4("clock-rate.webm", "h264-720p", (320, 180), 3.0).await;
+    let text = ffprobe(&export.output("video.mp4"), "-show_entries stream=avg_frame_rate");
+    assert_eq!(value(&text, "avg_frame_rate"), "60/1");
+}
+
+#[tokio::test]
+async fn the_last_picture_is_shown_for_as_long_as_it_was_to_be() {
+    becomes_mp4("last-long.mp4", "h264-720p", (320, 180), 7.0).await;
+}
+
+#[tokio::test]
+async fn a_picture_that_changes_its_size_midway_is_exported() {
+    becomes_mp4("resized.webm", "h264-720p", (640, 360), 4.0).await;
+    assert!(export("resized.webm", "gif-preview", &[]).await.outcome.is_ok());
+}
+
+#[tokio::test]
+async fn sound_that_begins_late_or_goes_on_longer_keeps_its_place() {
+    becomes_mp4("late-sound.mkv", "h264-720p", (320, 180), 5.0).await;
+    becomes_mp4("long-sound.mp4", "h264-720p", (320, 180), 6.0).await;
+    let export = export("long-sound.mp4", "hls", &QUICK).await;
+    let playlist = std::fs::read_to_string(export.output("index.m3u8")).expect("readable");
+    let lengths = playlist.lines().filter_map(|line| line.strip_prefix("#EXTINF:"));
+    let lengths = lengths.map(|text| text.trim_end_matches(',').parse::<f64>().expect("a number"));
+    let whole: f64 = lengths.sum();
+    assert!((whole - 6.0).abs() <= 0.5, "a playlist tells its length by its pictures: {whole}");
+}
+
+#[tokio::test]
+async fn a_length_that_is_only_a_guess_is_no_promise() {
+    let export = export("no-length.mp3", "audio-aac", &[]).await;
+    let text = ffprobe(&export.output("audio.m4a"), "-show_entries format=duration");
+    let duration: f64 = value(&text, "duration").parse().expect("a number");
+    assert!((duration - 7.0).abs() <= 0.5);
+    assert!(export.progress.iter().all(|progress| progress.percent.is_none()));
+}
+
+#[tokio::test]
 async fn a_silent_clip_is_exported_but_has_no_sound_to_extract() {
     becomes_mp4("silent.mp4", "h264-720p", (320, 180), 3.0).await;
     is_refused("silent.mp4", "audio-aac", &["audio"]).await;
@@ -118,12 +157,13 @@ async fn a_cover_picture_is_no_video() {
 #[tokio::test]
 async fn ten_bits_and_full_range_become_what_players_take() {
     becomes_mp4("ten-bit.mkv", "h264-720p", (640, 360), 3.0).await;
-    becomes_mp4("full-range.avi", "h264-720p", (320, 180), 2.0).await;
+    becomes_mp4("full-range.avi", "h264-720p", (320, 180), 3.0).await;
 }
 
 #[tokio::test]
 async fn pixels_that_are_not_square_become_square() {
     becomes_mp4("wide-pixels.mp4", "h264-720p", (1024, 576), 3.0).await;
+    becomes_mp4("absurd-pixels.mp4", "h264-720p", (320, 180), 3.0).await;
 }
 
 #[tokio::test]

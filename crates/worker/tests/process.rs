@@ -12,7 +12,7 @@ use std::{
 
 use palisade_worker::process::{ChildSpec, Exit, Supervisor, leftovers};
 use rustix::process::Signal;
-use support::{is_alive, nanny, parent, pids, script, signal, state, until};
+use support::{is_alive, is_frozen, nanny, parent, pids, script, signal, until};
 use tokio::io::AsyncReadExt as _;
 
 /// A shell, a child of it that ignores what it can, and a grandchild that leaves group and
@@ -52,6 +52,15 @@ async fn a_child_tells_its_code_and_sees_only_the_environment_made_for_it() {
 }
 
 #[tokio::test]
+async fn a_child_that_ends_at_once_still_tells_its_code() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for code in 0..50 {
+        let mut child = script(folder.path(), &format!("exit {code}")).await;
+        assert_eq!(child.wait().await, Exit::Code(code));
+    }
+}
+
+#[tokio::test]
 async fn a_child_that_a_signal_ended_tells_the_signal() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut child = script(folder.path(), "kill -SEGV $$").await;
@@ -84,9 +93,9 @@ async fn a_freeze_reaches_grandchildren_and_a_thaw_wakes_them() {
     let mut child = script(folder.path(), FAMILY).await;
     let family = pids(&mut child, 3).await;
     child.control().freeze();
-    until("all are stopped", || family.iter().all(|pid| state(*pid) == Some('T')));
+    until("all are stopped", || family.iter().all(|pid| is_frozen(*pid)));
     child.control().thaw();
-    until("all run again", || family.iter().all(|pid| state(*pid) == Some('S')));
+    until("all run again", || family.iter().all(|pid| is_alive(*pid) && !is_frozen(*pid)));
     child.control().kill();
     child.wait().await;
 }
@@ -97,7 +106,7 @@ async fn a_frozen_tree_dies_of_a_kill() {
     let mut child = script(folder.path(), FAMILY).await;
     let family = pids(&mut child, 3).await;
     child.control().freeze();
-    until("all are stopped", || family.iter().all(|pid| state(*pid) == Some('T')));
+    until("all are stopped", || family.iter().all(|pid| is_frozen(*pid)));
     child.control().kill();
     assert_eq!(child.wait().await, Exit::Signal(9));
     assert!(all_gone(&family));
@@ -111,7 +120,7 @@ async fn a_tree_that_forks_all_the_time_is_frozen_and_killed_whole() {
     let shell = pids(&mut child, 1).await[0];
     let nanny = parent(shell);
     child.control().freeze();
-    until("the shell is stopped", || state(shell) == Some('T'));
+    until("the shell is stopped", || is_frozen(shell));
     child.control().kill();
     child.wait().await;
     assert!(!is_alive(shell) && !is_alive(nanny));
@@ -223,7 +232,7 @@ fn a_worker_that_is_killed_takes_a_frozen_tree_along_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut host = host(folder.path());
     host.process.stdin.as_mut().expect("piped").write_all(b"freeze\n").expect("written");
-    until("all are stopped", || host.family.iter().all(|pid| state(*pid) == Some('T')));
+    until("all are stopped", || host.family.iter().all(|pid| is_frozen(*pid)));
     host.process.kill().expect("killed");
     host.process.wait().expect("reaped");
     until("all are gone", || all_gone(&host.family));

@@ -9,7 +9,10 @@ pub use workers::SessionStream;
 
 use std::time::Duration;
 
-use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use reqwest::{
+    Method, RequestBuilder, Response, StatusCode,
+    header::{self, HeaderMap, HeaderValue},
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::Problem;
@@ -54,6 +57,9 @@ pub enum ClientError {
         /// As given.
         url: String,
     },
+    /// The token cannot be sent in a header.
+    #[error("token: is not allowed; must be printable ASCII characters")]
+    Token,
     /// Reading a local file for an upload failed.
     #[error("cannot read {path}")]
     File {
@@ -82,7 +88,7 @@ impl ClientError {
             Self::Refused(problem) => {
                 problem.status >= 500 || matches!(problem.status, 401 | 403 | 429)
             }
-            Self::Address { .. } | Self::File { .. } => false,
+            Self::Address { .. } | Self::Token | Self::File { .. } => false,
         }
     }
 }
@@ -102,6 +108,18 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 impl Client {
     /// A client of the server at `url` (`http://127.0.0.1:7070`).
     pub fn new(url: &str) -> Result<Self, ClientError> {
+        Self::build(url, HeaderMap::new())
+    }
+
+    /// The same, showing a bearer token with every request.
+    pub fn with_token(url: &str, token: &str) -> Result<Self, ClientError> {
+        let mut value =
+            HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| ClientError::Token)?;
+        value.set_sensitive(true);
+        Self::build(url, HeaderMap::from_iter([(header::AUTHORIZATION, value)]))
+    }
+
+    fn build(url: &str, headers: HeaderMap) -> Result<Self, ClientError> {
         let base = url.trim_end_matches('/').to_owned();
         let address = || ClientError::Address { url: url.to_owned() };
         let parsed = reqwest::Url::parse(&base).map_err(|_| address())?;
@@ -113,6 +131,7 @@ impl Client {
         let http = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
+            .default_headers(headers)
             .build()
             .map_err(|_| address())?;
         Ok(Self { http, base })

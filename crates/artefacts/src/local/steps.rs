@@ -1,12 +1,13 @@
 //! The steps of a write, in their order: create, append, settle, link, (unlink,) sync the folder.
 //!
-//! Each is a function that does one thing to the disk. A crash is possible after each of them; what
-//! is then on the disk is always one of: nothing, an arriving file (swept at start), the whole blob.
+//! Each is a function that does one thing to the disk. A crash is possible after each of them;
+//! what is then on the disk is always one of: nothing, an arriving file (swept at start), the
+//! whole blob.
 
 use std::{
     fs,
     io::{self, Write as _},
-    os::unix::fs::MetadataExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -49,7 +50,10 @@ pub(super) fn create(folder: &Path, serial: &AtomicU64) -> Result<Arriving, Blob
     loop {
         let number = serial.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!("{}-{number}", std::process::id()));
-        let file = match fs::File::create_new(&path) {
+        // Read-only for all but this descriptor: what hands the file to a tool as its input must
+        // not have the tool write over it.
+        let mut options = fs::File::options();
+        let file = match options.write(true).create_new(true).mode(0o444).open(&path) {
             Ok(file) => file,
             // A leftover of a process that had our id, or another owner's.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,

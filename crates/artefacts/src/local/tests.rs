@@ -13,7 +13,7 @@ use crate::{Blobs, Place, conformance::blobs::Bench};
 /// A folder that goes with the test.
 struct Folder {
     blobs: LocalBlobs,
-    folder: tempfile::TempDir,
+    _folder: tempfile::TempDir,
 }
 
 impl Folder {
@@ -21,7 +21,7 @@ impl Folder {
         let folder = tempfile::tempdir().expect("a folder");
         // Deeper than what exists, as a fresh data directory is.
         let blobs = LocalBlobs::open(folder.path().join("data/blobs")).await.expect("opened");
-        Self { blobs, folder }
+        Self { blobs, _folder: folder }
     }
 
     /// What the next start of the same owner finds.
@@ -37,8 +37,9 @@ impl Bench for Folder {
     }
 
     async fn damage(&self, place: Place, bytes: Vec<u8>) {
-        assert!(self.folder.path().exists());
-        fs::write(self.blobs.local_path(place).expect("a file"), bytes).expect("damaged");
+        let file = self.blobs.local_path(place).expect("a file");
+        fs::remove_file(&file).expect("it is read-only");
+        fs::write(&file, bytes).expect("damaged");
     }
 
     async fn leftovers(&self) -> usize {

@@ -24,7 +24,8 @@ impl MemoryCells {
         Self::default()
     }
 
-    /// Versions are hashes of the bytes, as an `ETag` is in most buckets: equal bytes, equal version.
+    /// Versions are hashes of the bytes, as an `ETag` is in most buckets: equal bytes have equal
+    /// versions.
     pub fn with_hashed_versions() -> Self {
         Self { hashed: true, ..Self::default() }
     }

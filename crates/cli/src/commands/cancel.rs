@@ -23,11 +23,8 @@ pub(crate) struct CancelArgs {
 }
 
 pub(crate) async fn run(args: CancelArgs, common: Common) -> anyhow::Result<ExitCode> {
-    let request = CancelRequest {
-        submission: args.submission,
-        all: args.all,
-        request_id: Some(random_id()),
-    };
+    let request =
+        CancelRequest { submission: args.submission, all: args.all, request_id: Some(random_id()) };
     let answer = client(&common)?.cancel(&args.job.to_string(), &request).await?;
     if common.json {
         output::json(&answer);

@@ -83,17 +83,15 @@ async fn export(
     if json {
         output::json(&json!({ "job": job, "files": paths }));
     } else {
-        paths.iter().for_each(|path| output::line(path));
+        for path in &paths {
+            output::line(path);
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Follows a job until it is over. A server that is away for a while is waited for.
-async fn follow(
-    client: &Client,
-    id: &str,
-    progress: &mut ProgressLine,
-) -> anyhow::Result<JobView> {
+async fn follow(client: &Client, id: &str, progress: &mut ProgressLine) -> anyhow::Result<JobView> {
     loop {
         match client.wait(id, LOOK).await {
             Ok(job) if is_over(&job) => return Ok(job),

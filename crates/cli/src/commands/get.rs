@@ -10,9 +10,16 @@ use palisade_api::{Client, client::Download, wire::JobView};
 use palisade_core::{JobId, digest::Hasher, manifest::Output};
 use tokio::io::AsyncWriteExt;
 
-use crate::{args::Common, exit::{self, Usage}, output};
+use crate::{
+    args::Common,
+    exit::{self, Usage},
+    output,
+};
 
-use super::{client, inputs::{random_id, shown}};
+use super::{
+    client,
+    inputs::{random_id, shown},
+};
 
 /// Flags of `get`.
 #[derive(Debug, clap::Args)]
@@ -44,7 +51,9 @@ pub(crate) async fn run(args: GetArgs, common: Common) -> anyhow::Result<ExitCod
     if common.json {
         output::json(&paths);
     } else {
-        paths.iter().for_each(|path| output::line(path));
+        for path in &paths {
+            output::line(path);
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -73,12 +82,7 @@ pub(crate) async fn fetch(
 
 /// Nothing half-written ever stands under the name: the file is written beside it, checked against
 /// its digest, and renamed.
-async fn fetch_one(
-    client: &Client,
-    job: &str,
-    output: &Output,
-    path: &Path,
-) -> anyhow::Result<()> {
+async fn fetch_one(client: &Client, job: &str, output: &Output, path: &Path) -> anyhow::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let file_error = |what: &str| format!("cannot {what} {}", shown(path));

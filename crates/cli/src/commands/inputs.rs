@@ -1,6 +1,9 @@
 //! What `submit` and `export` are given: recipe, inputs, parameters.
 
-use std::{collections::BTreeMap, path::{Path, PathBuf}};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use palisade_api::{
     Client, ClientError,
@@ -8,9 +11,10 @@ use palisade_api::{
     wire::{InputWire, SubmitRequest},
 };
 use palisade_core::clock::Entropy;
+use palisade_worker::entropy::OsEntropy;
 use serde_json::Value;
 
-use crate::{edge::SystemEntropy, exit::Usage};
+use crate::exit::Usage;
 
 /// Flags of a wish.
 #[derive(Debug, Clone, clap::Args)]
@@ -109,7 +113,7 @@ fn blame(error: ClientError) -> anyhow::Error {
 
 /// A random request id.
 pub(crate) fn random_id() -> String {
-    format!("{:032x}", SystemEntropy.next_u128())
+    format!("{:032x}", OsEntropy.next_u128())
 }
 
 /// A path in a message: quoted, its line feeds escaped.

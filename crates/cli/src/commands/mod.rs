@@ -11,6 +11,7 @@ pub(crate) mod jobs;
 pub(crate) mod recipes;
 pub(crate) mod retry;
 pub(crate) mod serve;
+pub(crate) mod sql_guard;
 pub(crate) mod submit;
 pub(crate) mod up;
 pub(crate) mod wait;
@@ -56,6 +57,8 @@ async fn run_async(verb: Verb, common: Common) -> anyhow::Result<ExitCode> {
         Verb::Recipes(args) => recipes::run(&args, common.json),
         Verb::History(args) => history::run(args, common).await,
         Verb::Workers => workers::run(common).await,
+        Verb::Diagnose(args) => crate::diagnose::run(&args.with_json(common.json)),
+        Verb::SqlGuard(args) => Ok(sql_guard::run(&args)),
         Verb::Demo(args) => demo::run(args, common).await,
     }
 }

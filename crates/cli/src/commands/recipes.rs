@@ -38,12 +38,14 @@ pub(crate) fn run(args: &RecipesArgs, json: bool) -> anyhow::Result<ExitCode> {
             output::line(&format!("  input {}: {}", input.name, input.description));
         }
         for parameter in &recipe.parameters {
-            let default = &parameter.default;
+            let default = match &parameter.default {
+                Some(text) => format!("{text:?} if not given"),
+                None => "must be given".to_owned(),
+            };
+            let allowed = parameter.kind.allowed();
             output::line(&format!(
-                "  param {}: {} {}; default {default:?}",
-                parameter.name,
-                parameter.description,
-                parameter.allowed(),
+                "  param {}: {} It {allowed}; {default}.",
+                parameter.name, parameter.description,
             ));
         }
         let outputs: Vec<_> = recipe.outputs.iter().map(|made| made.name.as_str()).collect();

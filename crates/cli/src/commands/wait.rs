@@ -2,7 +2,7 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use palisade_api::{Client, wire::JobView};
+use palisade_api::wire::JobView;
 use palisade_core::{JobId, clock::Clock};
 
 use crate::{args::Common, edge::SystemClock, exit, output};
@@ -42,20 +42,6 @@ pub(crate) async fn run(args: WaitArgs, common: Common) -> anyhow::Result<ExitCo
 /// Whether nobody but a retry moves it on.
 pub(crate) fn is_over(job: &JobView) -> bool {
     matches!(job.state.as_str(), "complete" | "failed" | "cancelled")
-}
-
-/// Waits for as long as it takes; a server that is away for a while is waited for too.
-pub(crate) async fn until_over(client: &Client, job: &str) -> anyhow::Result<JobView> {
-    loop {
-        match client.wait(job, POLL).await {
-            Ok(view) if is_over(&view) => return Ok(view),
-            Ok(_) => {}
-            Err(error) if error.is_unconfirmed() => {
-                tokio::time::sleep(Duration::from_secs(1)).await;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
 }
 
 fn tell(job: &JobView, json: bool) -> ExitCode {

@@ -20,11 +20,7 @@ pub(crate) async fn run(common: Common) -> anyhow::Result<ExitCode> {
             rows.add_row(who.iter().cloned().chain(["-", "-", "-"].map(str::to_owned)));
         }
         for lease in &worker.leases {
-            let what = [
-                lease.job.clone(),
-                lease.token.to_string(),
-                output::span(lease.ttl_ms),
-            ];
+            let what = [lease.job.clone(), lease.token.to_string(), output::span(lease.ttl_ms)];
             rows.add_row(who.iter().cloned().chain(what));
         }
     }

@@ -1,5 +1,4 @@
 //! The one room that prints. Data goes to standard output, everything else to standard error.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what this is for")]
 
 mod job;
 mod progress;

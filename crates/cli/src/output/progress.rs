@@ -56,7 +56,7 @@ impl ProgressLine {
         words.extend(left_ms.map(|left_ms| format!("{} left", span(left_ms))));
         let text = words.join(", ");
         if let Some(bar) = &self.bar {
-            self.draw(bar, share, &text);
+            draw(bar, share, &text);
             return;
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 10")]
@@ -68,26 +68,26 @@ impl ProgressLine {
         }
     }
 
-    fn draw(&self, bar: &ProgressBar, share: Option<f64>, text: &str) {
-        if let Some(share) = share {
-            let template = "{elapsed_precise} [{bar:30}] {msg}";
-            bar.set_style(
-                ProgressStyle::with_template(template)
-                    .expect("the template is well formed")
-                    .progress_chars("=> "),
-            );
-            bar.set_length(BAR_LENGTH);
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 1000")]
-            bar.set_position((share.clamp(0.0, 1.0) * 1_000.0) as u64);
-        }
-        bar.set_message(text.to_owned());
-        bar.tick();
-    }
-
     /// Takes the bar away.
     pub(crate) fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
     }
+}
+
+fn draw(bar: &ProgressBar, share: Option<f64>, text: &str) {
+    if let Some(share) = share {
+        let template = "{elapsed_precise} [{bar:30}] {msg}";
+        bar.set_style(
+            ProgressStyle::with_template(template)
+                .expect("the template is well formed")
+                .progress_chars("=> "),
+        );
+        bar.set_length(BAR_LENGTH);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 1000")]
+        bar.set_position((share.clamp(0.0, 1.0) * 1_000.0) as u64);
+    }
+    bar.set_message(text.to_owned());
+    bar.tick();
 }

@@ -104,7 +104,10 @@ fn lives() -> impl Strategy<Value = Vec<Life>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     /// A store starts again and again, and the worker renews now and then. Renewals but the first
     /// of a life are lost with it.

@@ -84,7 +84,10 @@ impl Recipe {
     fn validate_template(&self, field: &str, template: &Template) -> Result<(), Invalid> {
         let stands = |place: &Placeholder| match place {
             Placeholder::Input(name) => self.has_input(name),
-            Placeholder::Video(name) | Placeholder::Audio(name) => self.has_media_input(name),
+            Placeholder::Video(name)
+            | Placeholder::Audio(name)
+            | Placeholder::Rate(name)
+            | Placeholder::Pad(name) => self.has_media_input(name),
             Placeholder::Output(name) => {
                 self.outputs.iter().any(|output| output.name.exact().as_ref() == Some(name))
             }
@@ -123,8 +126,8 @@ impl Recipe {
                 return Err(Invalid::new(format!("{field}.verify.fit"), "true", allowed));
             }
             let span = verify.duration.as_ref();
-            let spans = span.into_iter().flat_map(|span| [&span.start_s, &span.at_most_s]);
-            for template in spans.flatten() {
+            let bounds = span.into_iter().flat_map(|span| [&span.start_s, &span.at_most_s]);
+            for template in bounds.flatten() {
                 self.validate_number(&format!("{field}.verify.duration"), template)?;
             }
         }

@@ -13,6 +13,8 @@ use crate::{InputName, Invalid, OutputName, ParameterName};
 /// |---|---|
 /// | `{input.NAME}` | the path of that input |
 /// | `{video.NAME}`, `{audio.NAME}` | the stream of that input to be used, for ffmpeg's `-map 0:…` |
+/// | `{rate.NAME}` | the constant frame rate for that stream (`30000/1001`) |
+/// | `{pad.NAME}` | by how many seconds the sound of that input outlasts its picture |
 /// | `{output}` | the path of the recipe's only output that is not a pattern |
 /// | `{output.NAME}` | the path of the output of that name |
 /// | `{outputs}` | the folder of outputs |
@@ -44,6 +46,10 @@ pub enum Placeholder {
     Video(InputName),
     /// `{audio.NAME}`
     Audio(InputName),
+    /// `{rate.NAME}`
+    Rate(InputName),
+    /// `{pad.NAME}`
+    Pad(InputName),
     /// `{output}`
     OnlyOutput,
     /// `{output.NAME}`
@@ -69,6 +75,10 @@ pub struct Values {
     pub video: BTreeMap<InputName, String>,
     /// The audio streams to be used.
     pub audio: BTreeMap<InputName, String>,
+    /// The constant frame rates of the video streams.
+    pub rate: BTreeMap<InputName, String>,
+    /// By how many seconds sounds outlast their pictures.
+    pub pad: BTreeMap<InputName, String>,
     /// The folder of outputs.
     pub output_folder: String,
     /// The name of the only output, where there is one.
@@ -118,6 +128,8 @@ impl Values {
             Placeholder::Input(name) => self.inputs.get(name).cloned(),
             Placeholder::Video(name) => self.video.get(name).cloned(),
             Placeholder::Audio(name) => self.audio.get(name).cloned(),
+            Placeholder::Rate(name) => self.rate.get(name).cloned(),
+            Placeholder::Pad(name) => self.pad.get(name).cloned(),
             Placeholder::OnlyOutput => self.only_output.as_ref().map(output),
             Placeholder::Output(name) => Some(output(name)),
             Placeholder::OutputFolder => Some(self.output_folder.clone()),
@@ -144,6 +156,8 @@ impl Placeholder {
             "input" => name.parse().ok().map(Self::Input),
             "video" => name.parse().ok().map(Self::Video),
             "audio" => name.parse().ok().map(Self::Audio),
+            "rate" => name.parse().ok().map(Self::Rate),
+            "pad" => name.parse().ok().map(Self::Pad),
             "output" => name.parse().ok().map(Self::Output),
             "param" => name.parse().ok().map(Self::Parameter),
             _ => None,
@@ -188,8 +202,8 @@ impl std::str::FromStr for Template {
             Invalid::new(
                 "argv",
                 text,
-                "placeholders are {input.NAME}, {video.NAME}, {audio.NAME}, {output}, \
-                 {output.NAME}, {outputs}, {param.NAME}, {scratch}, {fit.width}, {fit.height}; a brace is written twice; no NUL",
+                "placeholders are {input.NAME}, {video.NAME}, {audio.NAME}, {rate.NAME}, \
+                 {pad.NAME}, {output}, {output.NAME}, {outputs}, {param.NAME}, {scratch}, {fit.width}, {fit.height}; a brace is written twice; no NUL",
             )
         };
         if text.contains('\0') {

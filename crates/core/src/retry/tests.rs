@@ -20,6 +20,7 @@ fn the_wait_doubles_up_to_the_longest() {
     ] {
         assert_eq!(policy.wait_ms(failures, 0), least, "failure {failures}");
         assert_eq!(policy.wait_ms(failures, most - least), most, "failure {failures}");
+        assert_eq!(policy.wait_ms(failures, most - least + 1), least, "failure {failures}");
     }
 }
 
@@ -30,6 +31,11 @@ fn no_backoff_is_no_wait() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
     #[test]
     fn every_wait_is_between_half_and_the_whole_whatever_the_numbers(
         backoff_ms in any::<u64>(),

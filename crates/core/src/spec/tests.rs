@@ -32,7 +32,8 @@ fn the_key_of_a_plain_spec_is_the_known_one() {
         &spec("h264-720p", &[("source", "source")], &[("crf", "23")]),
         concat!(
             r#"{"definition":"49d3ecbd17b96441c4c59744a84629a1911ab223c833b02359a26e21d1dc3390","#,
-            r#""inputs":{"source":"7d1aa223722b2aaa89b92fc6b2ef0baa709c01eab9f8494b1de5c335f2750707"},"#,
+            r#""inputs":{"source":"#,
+            r#""7d1aa223722b2aaa89b92fc6b2ef0baa709c01eab9f8494b1de5c335f2750707"},"#,
             r#""parameters":{"crf":"23"},"recipe":"h264-720p","version":"1"}"#,
         ),
         "97cc5ca09e910fd2ed0cd05dcd3d34c12e98be81cab6a11da3400d84eec64622",

@@ -19,6 +19,11 @@ fn spans_have_the_lengths_that_the_documents_tell() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
     #[test]
     fn a_holder_whose_clock_is_slow_still_stops_before_the_grantor_frees(
         ttl_ms in 500..100_000_000_u64,

@@ -69,7 +69,7 @@ impl Scene {
         let own = WorkerOptions { ttl_ms: TTL_MS, ..WorkerOptions::default() };
         self.anna = self.cluster.start_worker("anna", &own)?;
         tell("anna is started again, under its old name; it inherits nothing");
-        let held = tokio::time::timeout(Duration::from_mins(2), self.proxy.held()).await;
+        let held = tokio::time::timeout(Duration::from_mins(4), self.proxy.held()).await;
         let Ok(held) = held else { return Err(not_seen("cleo to send its completion")) };
         self.cleo.stop();
         tell(&format!(
@@ -97,7 +97,7 @@ impl Scene {
     /// Waits until a worker is in the middle of a render, and answers the job's id.
     async fn job_in_mid_render(&self, worker: &Process) -> Result<String, DrillError> {
         let what = format!("{} to be in mid-render", worker.name());
-        wait_for(&what, Duration::from_mins(1), async || {
+        wait_for(&what, Duration::from_mins(2), async || {
             let lines = worker.lines();
             let events = lines.iter().filter_map(|line| serde_json::from_str(line).ok());
             let mut events = events.filter(|seen: &serde_json::Value| seen["event"] == "progress");
@@ -151,7 +151,7 @@ async fn end_politely(process: &mut Process) {
 }
 
 fn not_seen(what: &str) -> DrillError {
-    let waited = Duration::from_mins(2);
+    let waited = Duration::from_mins(4);
     DrillError::NotSeen { what: what.to_owned(), waited, seen: "nothing".to_owned() }
 }
 
@@ -202,6 +202,7 @@ async fn submit_all(
         let wish = SubmitRequest {
             recipe: source.recipe.to_owned(),
             inputs: [("source".to_owned(), input)].into(),
+            parameters: [("preset".to_owned(), "veryfast".into())].into(),
             ..SubmitRequest::default()
         };
         let submitted = client.submit(&wish).await?;

@@ -12,7 +12,7 @@ use super::{DrillError, Process, wait_for};
 
 /// How long anything in a drill may take before it is called missing. Generous: a slow machine is
 /// no fault.
-const LIMIT: Duration = Duration::from_secs(90);
+const LIMIT: Duration = Duration::from_mins(4);
 
 /// A server and its workers.
 #[derive(Debug)]

@@ -4,11 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use palisade_core::{
-    Digest, JobId, Timestamp,
-    job::JobState,
-    lease::Pair,
-};
+use palisade_core::{Digest, JobId, Timestamp, job::JobState, lease::Pair};
 use palisade_store::command::{Answer, Command};
 
 use crate::{
@@ -142,12 +138,8 @@ impl DesignModel {
         let Some(Answer::Claim(claimed)) = answer else { return };
         let Some(grant) = claimed.grants.first() else { return };
         let trusts_until = state.now.plus_ms(TTL_MS * 9 / 10);
-        state.people[worker] = Person {
-            at: At::Rendering,
-            pair: Some(grant.pair),
-            trusts_until,
-            asleep: false,
-        };
+        state.people[worker] =
+            Person { at: At::Rendering, pair: Some(grant.pair), trusts_until, asleep: false };
         if self.design.effects() == Effects::Fenced {
             // A new holder's first act: it raises the fence where its effects will land.
             let raised = state.shown.fence.is_none_or(|fence| fence.token <= grant.pair.token);
@@ -214,12 +206,8 @@ impl Model for DesignModel {
             bench::present(engine, bench::content_of(0));
             bench::present(engine, bench::content_of(1));
         }
-        let person = Person {
-            at: At::Idle,
-            pair: None,
-            trusts_until: Timestamp::default(),
-            asleep: false,
-        };
+        let person =
+            Person { at: At::Idle, pair: None, trusts_until: Timestamp::default(), asleep: false };
         State {
             records,
             now: bench::BEGIN,
@@ -360,7 +348,11 @@ impl Model for DesignModel {
 
     fn tell(&self, state: &State, action: &Action) -> String {
         let slept = |worker: usize| {
-            if state.people[worker].asleep { "wakes, does not know that time passed, and " } else { "" }
+            if state.people[worker].asleep {
+                "wakes, does not know that time passed, and "
+            } else {
+                ""
+            }
         };
         match *action {
             Action::Claim(worker) => format!("{} claims the job, and is granted it", NAMES[worker]),

@@ -10,10 +10,7 @@ fn story_of(design: Design) -> Vec<String> {
 
 #[test]
 fn a_crashed_holder_of_a_lock_without_expiry_stalls_the_job() {
-    assert_eq!(
-        story_of(Design::LockForever),
-        ["A claims the job, and is granted it", "A crashes"]
-    );
+    assert_eq!(story_of(Design::LockForever), ["A claims the job, and is granted it", "A crashes"]);
 }
 
 #[test]

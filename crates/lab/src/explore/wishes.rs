@@ -203,7 +203,8 @@ impl Model for Wishes {
                 let cancelled = state.job(job).is_some_and(|job| job.state == JobState::Cancelled);
                 let first = state.job(job).and_then(|job| job.submissions.first());
                 let submission = first.map(|one| one.number).filter(|_| cancelled);
-                let retried = state.apply(&Command::Retry(Retry { job, submission, request_id: None }));
+                let retried =
+                    state.apply(&Command::Retry(Retry { job, submission, request_id: None }));
                 // Whoever revives a wish wants it again.
                 if let (Some(_), Some(number)) = (retried, submission) {
                     state.asked.remove(&number);
@@ -219,7 +220,14 @@ impl Model for Wishes {
         bench::identify(&state.engine, into);
         let name = state.name.as_ref();
         into.take(&name.map(|object| (object.fence, object.last.number, object.last.version)));
-        into.take(&(state.running, state.published, &state.asked, &state.in_time, state.claims, state.retries));
+        into.take(&(
+            state.running,
+            state.published,
+            &state.asked,
+            &state.in_time,
+            state.claims,
+            state.retries,
+        ));
         into.take(&state.wishes.map(|wish| wish.map(|one| (one.job, one.submission))));
     }
 

@@ -137,7 +137,11 @@ impl std::str::FromStr for Sabotage {
         let found = Self::ALL.iter().find(|sabotage| sabotage.name() == text);
         found.copied().ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|sabotage| sabotage.name()).collect();
-            palisade_core::Invalid::new("break", text, format!("must be one of {}", names.join(", ")))
+            palisade_core::Invalid::new(
+                "break",
+                text,
+                format!("must be one of {}", names.join(", ")),
+            )
         })
     }
 }

@@ -16,8 +16,8 @@ mod table;
 mod tally;
 mod timeline;
 mod trace;
-mod world;
 mod worker;
+mod world;
 
 #[cfg(test)]
 mod tests;

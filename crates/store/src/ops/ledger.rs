@@ -19,8 +19,8 @@ pub(super) struct Request {
 
 impl Request {
     /// `asked` is what makes two requests the same: under one id, another request is refused.
-    pub(super) fn new(scope: Scope, id: Option<RequestId>, asked: &[u8]) -> Self {
-        Self { scope, id, fingerprint: Digest::of(asked) }
+    pub(super) fn new(scope: Scope, id: Option<RequestId>, asked: Digest) -> Self {
+        Self { scope, id, fingerprint: asked }
     }
 
     /// The first answer, if there was one.

@@ -6,6 +6,7 @@ use palisade_core::{
     history::Joined,
     job::Job,
     lease::Moment,
+    spec::JobKey,
     transition::{self, Destination, Wish},
 };
 
@@ -20,7 +21,9 @@ use super::{Outcome, ledger::Request, write};
 pub(super) fn submit(tables: &mut dyn Tables, submit: Submit, now: Moment) -> Outcome<Submitted> {
     let Submit { wish, request_id } = submit;
     let scope = Scope::Tenant(wish.tenant.clone());
-    let request = Request::new(scope, request_id, &wish.spec.canonical());
+    // Same key, same rendering: the key is what makes two wishes under one id the same.
+    let key = wish.spec.key();
+    let request = Request::new(scope, request_id, key.0);
     match request.answered(tables)? {
         Ok(None) => {}
         Ok(Some(answer)) => return Ok(Ok(answer)),
@@ -30,7 +33,7 @@ pub(super) fn submit(tables: &mut dyn Tables, submit: Submit, now: Moment) -> Ou
         Ok(inputs) => inputs,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    let submitted = place(tables, wish, inputs, now)?;
+    let submitted = place(tables, wish, key, inputs, now)?;
     request.keep(tables, &submitted)?;
     Ok(Ok(submitted))
 }
@@ -63,15 +66,17 @@ fn present(tables: &mut dyn Tables, digest: Digest) -> Result<Option<Blob>, Faul
 fn place(
     tables: &mut dyn Tables,
     wish: Wish,
+    key: JobKey,
     inputs: Vec<Blob>,
     now: Moment,
 ) -> Result<Submitted, Fault> {
-    let key = wish.spec.key();
     let live = tables.live_job(&wish.tenant, key)?;
-    let complete = match tables.complete_job(&wish.tenant, key)? {
-        Some(id) if !wish.fresh && live.is_none() => Some(load(tables, id)?),
-        Some(_) | None => None,
+    // Looked for only where it could answer.
+    let complete = match live {
+        None if !wish.fresh => tables.complete_job(&wish.tenant, key)?,
+        None | Some(_) => None,
     };
+    let complete = complete.map(|id| load(tables, id)).transpose()?;
     let whole = match &complete {
         Some(job) => is_whole(tables, job)?,
         None => false,

@@ -1,7 +1,7 @@
 //! What submitters and operators do to a job: cancel, retry.
 
 use palisade_core::{
-    JobId, Refusal,
+    Digest, JobId, Refusal,
     lease::Moment,
     transition::{self, Which},
 };
@@ -23,7 +23,7 @@ pub(super) fn cancel(
         Which::One(number) => format!("cancel {number}"),
         Which::All => "cancel all".to_owned(),
     };
-    let request = Request::new(Scope::Job(job), request_id, asked.as_bytes());
+    let request = Request::new(Scope::Job(job), request_id, Digest::of(asked.as_bytes()));
     match request.answered(tables)? {
         Ok(None) => {}
         Ok(Some(answer)) => return Ok(Ok(answer)),
@@ -47,7 +47,7 @@ pub(super) fn retry(tables: &mut dyn Tables, retry: Retry, now: Moment) -> Outco
         Some(number) => format!("retry {number}"),
         None => "retry".to_owned(),
     };
-    let request = Request::new(Scope::Job(job), request_id, asked.as_bytes());
+    let request = Request::new(Scope::Job(job), request_id, Digest::of(asked.as_bytes()));
     match request.answered(tables)? {
         Ok(None) => {}
         Ok(Some(answer)) => return Ok(Ok(answer)),

@@ -1,5 +1,5 @@
-//! Batches: one transaction, a savepoint for each command, one commit, and what to do when it
-//! goes wrong.
+//! Batches: one transaction, one commit, and what to do when it goes wrong: the same again with a
+//! savepoint for each command, or each command by itself.
 
 use palisade_core::{Timestamp, history::Event, lease::Moment};
 
@@ -27,10 +27,21 @@ pub struct Batch {
 
 /// Why the commands of a transaction were not done together.
 enum Trouble {
-    /// Everything was rolled back, and nothing is on the disk: they can be run again.
-    RolledBack(Fault),
+    /// The fault of one command. Everything was rolled back.
+    OfOne(Fault),
+    /// SQLite rolled back everything, or there is no room. Nothing is on the disk.
+    OfAll(Fault),
     /// Nobody knows whether it is on the disk.
     Unknown(Fault),
+}
+
+/// Whether each command has a savepoint.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Savepoints {
+    /// None: they cost a seventh of the work, and are needed only when a command fails.
+    Without,
+    /// One each, so that a command that fails is rolled back alone.
+    With,
 }
 
 /// A place to roll back to.
@@ -55,9 +66,14 @@ impl SqliteEngine {
         }
         let moment = Moment { at: now, life: self.meta.life };
         let mut batch = Batch::default();
-        match self.together(&commands, moment, &mut batch) {
+        let mut outcome = self.together(&commands, moment, Savepoints::Without, &mut batch);
+        if let Err(Trouble::OfOne(fault)) = &outcome {
+            tracing::error!(%fault, "a command failed; its batch runs again with savepoints");
+            outcome = self.together(&commands, moment, Savepoints::With, &mut batch);
+        }
+        match outcome {
             Ok(()) => {}
-            Err(Trouble::RolledBack(fault)) if commands.len() > 1 => {
+            Err(Trouble::OfOne(fault) | Trouble::OfAll(fault)) if commands.len() > 1 => {
                 tracing::warn!(%fault, "a batch was rolled back; its commands run singly");
                 batch = Batch::default();
                 for command in commands {
@@ -86,7 +102,7 @@ impl SqliteEngine {
 
     fn all_failed(&mut self, commands: usize, trouble: Trouble) -> Batch {
         let failure = match trouble {
-            Trouble::RolledBack(fault) => {
+            Trouble::OfOne(fault) | Trouble::OfAll(fault) => {
                 if matches!(fault, Fault::Engine(_)) {
                     self.broken = Some(fault.to_string());
                 }
@@ -107,7 +123,8 @@ impl SqliteEngine {
             batch.answers.push(Err(failed));
             return;
         }
-        if let Err(trouble) = self.together(&[command], moment, &mut single) {
+        let alone = self.together(&[command], moment, Savepoints::Without, &mut single);
+        if let Err(trouble) = alone {
             single = self.all_failed(1, trouble);
         }
         batch.answers.append(&mut single.answers);
@@ -119,62 +136,77 @@ impl SqliteEngine {
         &mut self,
         commands: &[Command],
         moment: Moment,
+        savepoints: Savepoints,
         batch: &mut Batch,
     ) -> Result<(), Trouble> {
-        self.begin().map_err(Trouble::RolledBack)?;
-        for command in commands {
-            match self.one(command.clone(), moment) {
-                Ok(answer) => batch.answers.push(answer),
-                Err(fault) => {
-                    self.roll_back();
-                    return Err(Trouble::RolledBack(fault));
-                }
+        *batch = Batch::default();
+        let done = self.begin().map_err(Trouble::OfAll).and_then(|()| {
+            for command in commands {
+                let command = command.clone();
+                batch.answers.push(match savepoints {
+                    Savepoints::Without => self.unguarded(command, moment)?,
+                    Savepoints::With => self.guarded(command, moment)?,
+                });
             }
-        }
-        if let Err(fault) = self.flush(moment.at) {
-            self.roll_back();
-            return Err(Trouble::RolledBack(fault));
-        }
-        if let Err(fault) = self.commit_now() {
-            self.roll_back();
-            return Err(match fault {
+            self.flush(moment.at).map_err(Trouble::OfAll)?;
+            self.commit_now().map_err(|fault| match fault {
                 // The commit's mark was not written, so nothing before it counts.
-                Fault::Full(_) => Trouble::RolledBack(fault),
+                Fault::Full(_) => Trouble::OfAll(fault),
                 fault => Trouble::Unknown(fault),
-            });
+            })
+        });
+        if done.is_err() {
+            self.roll_back();
+            return done;
         }
         self.position += self.entries.len() as u64;
         batch.events = std::mem::take(&mut self.entries);
         Ok(())
     }
 
-    /// Runs one command under a savepoint. The fault of one command is its own, unless SQLite
-    /// rolled back everything, or there is no room: then it is the batch's.
-    fn one(&mut self, command: Command, moment: Moment) -> Result<Result<Answer, Failure>, Fault> {
-        self.run_sql("SAVEPOINT command")?;
+    fn unguarded(
+        &mut self,
+        command: Command,
+        moment: Moment,
+    ) -> Result<Result<Answer, Failure>, Trouble> {
+        match ops::apply(self, command, moment) {
+            Ok(answer) => Ok(answer.map_err(Failure::Refused)),
+            Err(fault) if self.is_of_all(&fault) => Err(Trouble::OfAll(fault)),
+            Err(fault) => Err(Trouble::OfOne(fault)),
+        }
+    }
+
+    /// Runs one command under a savepoint: its fault is its own, unless it is everybody's.
+    fn guarded(
+        &mut self,
+        command: Command,
+        moment: Moment,
+    ) -> Result<Result<Answer, Failure>, Trouble> {
+        self.run_sql("SAVEPOINT command").map_err(Trouble::OfAll)?;
         let mark = Mark {
             book: self.book.mark(),
             entries: self.entries.len(),
             meta: self.meta,
             wrote: self.wrote,
         };
-        match ops::apply(self, command, moment) {
+        match self.unguarded(command, moment) {
             Ok(answer) => {
-                self.run_sql("RELEASE command")?;
-                Ok(answer.map_err(Failure::Refused))
+                self.run_sql("RELEASE command").map_err(Trouble::OfAll)?;
+                Ok(answer)
             }
-            Err(fault) if self.connection.is_autocommit() || matches!(fault, Fault::Full(_)) => {
-                Err(fault)
-            }
-            Err(fault) => {
-                tracing::error!(%fault, "a command failed");
-                self.roll_back_to(mark)?;
+            Err(Trouble::OfOne(fault)) => {
+                self.roll_back_to(&mark).map_err(Trouble::OfAll)?;
                 Ok(Err(Failure::Unavailable(fault.to_string())))
             }
+            Err(trouble) => Err(trouble),
         }
     }
 
-    fn roll_back_to(&mut self, mark: Mark) -> Result<(), Fault> {
+    fn is_of_all(&self, fault: &Fault) -> bool {
+        self.connection.is_autocommit() || matches!(fault, Fault::Full(_))
+    }
+
+    fn roll_back_to(&mut self, mark: &Mark) -> Result<(), Fault> {
         self.run_sql("ROLLBACK TO command")?;
         self.run_sql("RELEASE command")?;
         self.book.roll_back_to(mark.book);

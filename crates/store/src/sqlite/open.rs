@@ -104,8 +104,9 @@ pub(super) fn writer(place: &Place) -> Result<Connection, OpenError> {
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         // After a checkpoint the log shrinks to this again, in bytes.
         connection.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
-        // In KiB where negative: 64 MiB.
-        connection.pragma_update(None, "cache_size", -64 * 1024)?;
+        // In KiB where negative: 16 MiB. A commit may have to look through all of it, and what is
+        // not in it is most likely in the system's.
+        connection.pragma_update(None, "cache_size", -16 * 1024)?;
         connection.pragma_update(None, "temp_store", "memory")?;
         // Somebody may look with other tools; they must not hold us up for long.
         connection.busy_timeout(std::time::Duration::from_secs(2))?;

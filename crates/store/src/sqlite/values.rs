@@ -3,7 +3,7 @@
 use std::{fmt::Display, str::FromStr};
 
 use palisade_core::{Digest, JobId, LeaseId, Number, Timestamp};
-use rusqlite::{ErrorCode, Row, types::FromSql};
+use rusqlite::{Connection, ErrorCode, Row, ToSql, types::FromSql};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::fault::Fault;
@@ -34,6 +34,25 @@ pub(super) fn fault(error: rusqlite::Error) -> Fault {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Fault::Full(error.into()),
         _ => Fault::Engine(error.into()),
+    }
+}
+
+/// Runs an update of one row whose condition guards an invariant. No row: the invariant would
+/// break, or the row is not there.
+pub(super) fn update_one(
+    connection: &Connection,
+    sql: &str,
+    values: &[&dyn ToSql],
+    record: impl Display,
+) -> Result<(), Fault> {
+    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+    match statement.execute(values).map_err(fault)? {
+        1 => Ok(()),
+        _ => Err(Fault::Corrupt {
+            record: record.to_string(),
+            what: "it is not there as it was read, or the change would break an invariant"
+                .to_owned(),
+        }),
     }
 }
 

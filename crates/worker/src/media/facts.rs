@@ -39,6 +39,10 @@ pub struct VideoStream {
     pub rotation: i32,
     /// The pixel format (`yuv420p`).
     pub pixel_format: String,
+    /// The frame rate that all its times fit on, as a fraction; `(0, 0)` where nothing is said.
+    pub base_rate: (u32, u32),
+    /// The frame rate on average.
+    pub average_rate: (u32, u32),
     /// Whether the file calls it the one to show.
     pub is_default: bool,
     /// Where its times begin.
@@ -66,36 +70,6 @@ pub struct AudioStream {
     pub duration_us: Option<i64>,
 }
 
-impl VideoStream {
-    /// Width and height as shown, in square pixels: each as a fraction over one denominator, so
-    /// that nothing is rounded before its time.
-    pub(crate) fn shown(&self) -> (u64, u64, u64) {
-        let (horizontal, vertical) = self.pixel_shape;
-        let width = u64::from(self.width) * u64::from(horizontal);
-        let height = u64::from(self.height) * u64::from(vertical);
-        let is_turned = (self.rotation.rem_euclid(180) - 90).abs() < 45;
-        let (width, height) = if is_turned { (height, width) } else { (width, height) };
-        (width, height, u64::from(vertical))
-    }
-
-    /// The size by which it fits: its shorter shown side at most `shorter_side_max`, never
-    /// enlarged, the shown ratio kept, both sides even.
-    pub fn fit(&self, shorter_side_max: u32) -> (u32, u32) {
-        let (width, height, denominator) = self.shown();
-        let shorter = width.min(height);
-        let max = u64::from(shorter_side_max);
-        let is_larger = shorter > max * denominator;
-        let (numerator, denominator) = if is_larger { (max, shorter) } else { (1, denominator) };
-        let even = |side: u64| {
-            let side = u128::from(side) * u128::from(numerator);
-            let double = 2 * u128::from(denominator);
-            let halves = (side + u128::from(denominator)) / double;
-            u32::try_from(halves.max(1) * 2).unwrap_or(u32::MAX - 1)
-        };
-        (even(width), even(height))
-    }
-}
-
 impl MediaFacts {
     /// Reads ffprobe's JSON (`-show_format -show_streams`). `log` is what it wrote beside it.
     pub(crate) fn parse(json: &[u8], log: &str) -> Option<Self> {
@@ -112,10 +86,9 @@ impl MediaFacts {
             ..Self::default()
         };
         for stream in probed.streams {
-            let (start_us, duration_us) = (
-                time(&stream.start_time),
-                duration(&stream.duration).or_else(|| tagged_us(&stream.tags)),
-            );
+            let start_us = time(&stream.start_time);
+            let tagged_us = tagged_end_us(&stream.tags).map(|end| end - start_us.unwrap_or(0));
+            let duration_us = duration(&stream.duration).or(tagged_us);
             let is_default = stream.disposition.get("default") == Some(&1);
             let is_picture = ["attached_pic", "timed_thumbnails"]
                 .iter()
@@ -129,6 +102,8 @@ impl MediaFacts {
                     rotation: stream.rotation(),
                     codec: stream.codec_name,
                     pixel_format: stream.pix_fmt,
+                    base_rate: fraction(&stream.r_frame_rate, '/').unwrap_or((0, 0)),
+                    average_rate: fraction(&stream.avg_frame_rate, '/').unwrap_or((0, 0)),
                     is_default,
                     start_us,
                     duration_us,
@@ -210,6 +185,8 @@ struct ProbedStream {
     height: u32,
     sample_aspect_ratio: String,
     pix_fmt: String,
+    r_frame_rate: String,
+    avg_frame_rate: String,
     channels: u32,
     sample_rate: String,
     start_time: Option<String>,
@@ -235,19 +212,29 @@ impl ProbedStream {
     }
 }
 
-/// `64:45`; anything else, and what no picture can have, is taken as square.
+/// `64:45`. Anything else, and a shape that no camera or film has ever had, is taken as square:
+/// it would blow up the picture beyond what any player takes.
 fn ratio(text: &str) -> (u32, u32) {
-    let parsed = text.split_once(':').and_then(|(horizontal, vertical)| {
-        Some((horizontal.parse().ok()?, vertical.parse().ok()?))
-    });
-    parsed.filter(|(horizontal, vertical)| *horizontal > 0 && *vertical > 0).unwrap_or((1, 1))
+    let is_sane = |(horizontal, vertical): &(u32, u32)| {
+        let (horizontal, vertical) = (u64::from(*horizontal), u64::from(*vertical));
+        horizontal <= vertical * 8 && vertical <= horizontal * 8
+    };
+    fraction(text, ':').filter(is_sane).unwrap_or((1, 1))
 }
 
-/// Matroska keeps a stream's length in a tag: `00:00:04.000000000`.
-fn tagged_us(tags: &BTreeMap<String, Value>) -> Option<i64> {
+/// Two numbers, neither of them 0.
+fn fraction(text: &str, separator: char) -> Option<(u32, u32)> {
+    let (one, two) = text.split_once(separator)?;
+    let (one, two) = (one.parse().ok()?, two.parse().ok()?);
+    (one > 0 && two > 0).then_some((one, two))
+}
+
+/// Matroska keeps in a tag when a stream ends: `00:00:04.000000000`.
+fn tagged_end_us(tags: &BTreeMap<String, Value>) -> Option<i64> {
     let text = tags.get("DURATION")?.as_str()?;
     let mut parts = text.splitn(3, ':');
-    let mut whole = || parts.next()?.parse::<i64>().ok().filter(|part| *part >= 0);
-    let minutes = whole()?.checked_mul(60)?.checked_add(whole()?)?;
-    minutes.checked_mul(60_000_000)?.checked_add(parse_us(parts.next()?)?).filter(|us| *us > 0)
+    let mut whole =
+        || parts.next()?.parse::<i64>().ok().filter(|part| (0..1_000_000).contains(part));
+    let minutes = whole()? * 60 + whole()?;
+    Some(minutes * 60_000_000 + parse_us(parts.next()?)?).filter(|us| *us > 0)
 }

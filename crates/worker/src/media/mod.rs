@@ -11,6 +11,7 @@
 mod facts;
 mod guard;
 mod measure;
+mod picture;
 mod progress;
 mod promise;
 mod toolchain;
@@ -21,7 +22,7 @@ pub use facts::{AudioStream, MediaFacts, VideoStream};
 pub(crate) use guard::{guarded, probe_input_argv, probe_output_argv};
 pub(crate) use measure::{MEASURED_BYTES_MAX, Measure, measure_argv};
 pub(crate) use progress::{FfmpegProgress, percent_line};
-pub(crate) use promise::promised_us;
+pub(crate) use promise::{outlasting_us, promised_us};
 pub use toolchain::ToolIdentity;
 pub(crate) use toolchain::version_argv;
 pub(crate) use trouble::{bad_input, missing_stream, tool_failure};

@@ -22,3 +22,11 @@ pub(crate) fn promised_us(input: &MediaFacts, video: bool, audio: bool) -> Optio
     // One that says nothing may be the longest: then only the file's own word counts.
     ends.and_then(|ends| ends.into_iter().max()).or(input.duration_us)
 }
+
+/// By how much the chosen sound outlasts the chosen video, in µs; 0 where that is unknown or not
+/// so. A playlist tells its length by its pictures, so the last one has to be held.
+pub(crate) fn outlasting_us(input: &MediaFacts) -> i64 {
+    let picture = promised_us(input, true, false).filter(|_| input.chosen_video().is_some());
+    let sound = promised_us(input, false, true).filter(|_| input.chosen_audio().is_some());
+    picture.zip(sound).map_or(0, |(picture, sound)| (sound - picture).max(0))
+}

@@ -10,6 +10,8 @@ use super::{MediaFacts, seconds};
 pub(crate) struct Expected {
     pub(crate) video: bool,
     pub(crate) audio: bool,
+    /// Whether its duration is looked at: a picture has none.
+    pub(crate) has_duration: bool,
     /// The promised length and how far from it the output may be, in µs; absent where the input
     /// promises none.
     pub(crate) duration_us: Option<(i64, i64)>,
@@ -73,6 +75,9 @@ impl Looked<'_> {
     }
 
     fn duration(&mut self, expected: &Expected, found: &MediaFacts) -> Result<(), Fault> {
+        if !expected.has_duration {
+            return Ok(());
+        }
         let said = |us: Option<i64>| us.map_or_else(|| "not said".to_owned(), seconds);
         let Some((promised, tolerance)) = expected.duration_us else {
             self.note("duration", "unknown: the input does not say", said(found.duration_us));

@@ -13,8 +13,7 @@ use rustix::process::{
     set_parent_process_death_signal,
 };
 use tokio::{
-    io::{AsyncBufReadExt as _, BufReader, Lines},
-    net::unix::OwnedReadHalf,
+    io::{AsyncBufReadExt as _, BufReader},
     signal::unix::{SignalKind, signal},
 };
 
@@ -94,7 +93,7 @@ fn watch(args: &[OsString]) -> io::Result<()> {
         return Err(io::Error::other("the worker was gone before its tool was started"));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(Watch::start(args)?.run())
+    runtime.block_on(Watch::start(&args)?.run())
 }
 
 /// The second stage: binds itself to the nanny, then becomes the tool.
@@ -119,13 +118,13 @@ struct Watch {
 
 impl Watch {
     /// Notes itself, starts the second stage in a group of its own, notes that too.
-    fn start(args: WatchArgs) -> io::Result<Self> {
+    fn start(args: &WatchArgs) -> io::Result<Self> {
         let own = getpid().as_raw_pid();
         let identity = Identity::of(own).ok_or_else(malformed)?;
         let mut record = Record { boot: record::boot_id()?, processes: vec![identity] };
         record.write(&args.record)?;
         let mark = record.mark().expect("the record names its nanny");
-        let child = spawn_second_stage(&args, own, &mark)?;
+        let child = spawn_second_stage(args, own, &mark)?;
         if let Some(identity) = Identity::of(child) {
             record.processes.push(identity);
             record.write(&args.record)?;
@@ -144,8 +143,10 @@ impl Watch {
         let mut hangup = signal(SignalKind::hangup())?;
         let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
         socket.set_nonblocking(true)?;
-        let (reader, writer) = tokio::net::UnixStream::from_std(socket)?.into_split();
-        let mut orders: Lines<BufReader<OwnedReadHalf>> = BufReader::new(reader).lines();
+        // Written to directly: tokio's would not write before its reactor has seen that it can,
+        // and a tool may have ended before the reactor has looked even once.
+        let mut answers = socket.try_clone()?;
+        let mut orders = BufReader::new(tokio::net::UnixStream::from_std(socket)?).lines();
         // A child that ended before the signal was caught.
         self.reap();
         while self.ended.is_none() {
@@ -155,7 +156,7 @@ impl Watch {
                     Some(line) => {
                         let Some(report) = self.obey(Order::parse(&line))? else { break };
                         // A worker that does not listen is about to be gone; the next read tells.
-                        let _unheard = writer.try_write(report.line().as_bytes());
+                        let _unheard = answers.write_all(report.line().as_bytes());
                     }
                     // The worker is gone, or has let go of the child.
                     None => break,
@@ -170,7 +171,7 @@ impl Watch {
         tree.end(|| self.reap())?;
         self.reap();
         let report = self.ended.unwrap_or(Report::Signal(Signal::KILL.as_raw()));
-        let _unheard = writer.try_write(report.line().as_bytes());
+        let _unheard = answers.write_all(report.line().as_bytes());
         Ok(())
     }
 

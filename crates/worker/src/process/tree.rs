@@ -33,8 +33,11 @@ impl Seen {
         !matches!(self.state, b'Z' | b'X' | b'x')
     }
 
-    fn is_stopped(&self) -> bool {
-        matches!(self.state, b'T' | b't')
+    /// Whether it can run no code of its own before it takes a stop signal that it was sent:
+    /// it is stopped, or in a call that is not interrupted. In the latter state a parent waits
+    /// for a child of `vfork` that was stopped before its `exec`, for as long as that one is.
+    fn is_held(&self) -> bool {
+        matches!(self.state, b'T' | b't' | b'D')
     }
 }
 
@@ -129,8 +132,7 @@ impl Selection {
     }
 
     /// Stops all of them. They may fork while we look, so it looks again until two scans in a row
-    /// show nobody new, and all of them stopped (or in a system call that cannot be interrupted,
-    /// after which they stop: those are not waited for long).
+    /// show nobody new, and all of them held.
     pub(super) fn stop(&self) -> io::Result<()> {
         let mut told = BTreeSet::new();
         let mut quiet_scans = 0;
@@ -142,7 +144,7 @@ impl Selection {
                 seen.identity.signal(Signal::STOP);
                 told.insert(seen.identity);
             }
-            let settled = fresh.is_empty() && found.iter().all(Seen::is_stopped);
+            let settled = fresh.is_empty() && found.iter().all(Seen::is_held);
             quiet_scans = if settled { quiet_scans + 1 } else { 0 };
             if quiet_scans == 2 {
                 break;
@@ -196,7 +198,7 @@ mod tests {
         let stat = "7 (a) S 1 (b) c) T 42 7 7 0 -1 4 0 0 0 0 1 2 3 4 20 0 1 0 98765 1 2 3";
         let seen = parse_stat(7, stat).expect("well formed");
         assert_eq!((seen.parent, seen.state, seen.identity.started), (42, b'T', 98765));
-        assert!(seen.is_alive() && seen.is_stopped());
+        assert!(seen.is_alive() && seen.is_held());
     }
 
     #[test]

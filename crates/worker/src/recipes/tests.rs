@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, error::Error as _};
 
-use palisade_core::recipe::Progress;
+use palisade_core::recipe::{Progress, Template};
 use serde_json::json;
 
 use super::*;
@@ -18,7 +18,7 @@ fn the_built_in_recipes_are_valid_and_say_what_they_are() {
 fn every_built_in_recipe_fixes_its_threads_and_writes_nothing_of_the_machine() {
     for recipe in built_in().iter() {
         for step in &recipe.steps {
-            let argv: Vec<&str> = step.argv.iter().map(|template| template.as_str()).collect();
+            let argv: Vec<&str> = step.argv.iter().map(Template::as_str).collect();
             assert!(argv.contains(&"-threads"), "{}", recipe.name);
             assert!(argv.contains(&"+bitexact"), "{}", recipe.name);
         }

@@ -13,7 +13,7 @@ use super::{
     scratch::{BETWEEN, INPUTS, OUTPUTS, Scratch},
 };
 use crate::{
-    media::{self, MEASURED_BYTES_MAX, Measure, MediaFacts},
+    media::{self, MEASURED_BYTES_MAX, Measure, MediaFacts, VideoStream},
     process::Exit,
 };
 
@@ -126,6 +126,10 @@ pub(super) fn values(
         // Where there is none, a specifier that matches nothing: `-map 0:a:0?` is then no stream.
         let video = facts.chosen_video().map_or("V:0".to_owned(), |s| s.index.to_string());
         let audio = facts.chosen_audio().map_or("a:0".to_owned(), |s| s.index.to_string());
+        if let Some((frames, seconds)) = facts.chosen_video().map(VideoStream::constant_rate) {
+            values.rate.insert(name.clone(), format!("{frames}/{seconds}"));
+        }
+        values.pad.insert(name.clone(), decimal_seconds(media::outlasting_us(facts)));
         values.video.insert(name.clone(), video);
         values.audio.insert(name.clone(), audio);
     }
@@ -133,6 +137,12 @@ pub(super) fn values(
         values.fit = fitted(fit, &values, inputs)?;
     }
     Ok(values)
+}
+
+/// µs as seconds for a filter: `1.980000`.
+fn decimal_seconds(us: i64) -> String {
+    let us = us.max(0);
+    format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
 }
 
 fn fitted(fit: &Fit, values: &Values, inputs: &Inputs) -> Result<Option<(u32, u32)>, RenderError> {

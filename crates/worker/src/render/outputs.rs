@@ -63,8 +63,12 @@ pub(super) async fn collect(
             outputs.push(rendered);
         }
         if let (Some(verify), Some(rendered)) = (&output.verify, outputs.last_mut()) {
-            let found = probe(runner, &rendered.name).await?;
+            let mut found = probe(runner, &rendered.name).await?;
             let expected = expected(verify, values, inputs).unwrap_or_default();
+            if !expected.has_duration {
+                // What ffprobe says of a picture's duration means nothing.
+                found.duration_us = None;
+            }
             let looked = media::verify(rendered.name.as_str(), &expected, &found);
             checks.extend(looked.map_err(|fault| bad_output(fault.0))?);
             rendered.facts = found.for_manifest();
@@ -159,6 +163,7 @@ fn expected(
     Some(Expected {
         video,
         audio,
+        has_duration: span.is_some(),
         duration_us: promised_us.map(|promised| (promised, tolerance_us)),
         size: values.fit.filter(|_| verify.fit),
         pixel_format: verify.pixel_format.clone(),

@@ -38,7 +38,7 @@ pub(super) struct Ran {
 }
 
 /// What a program writes to standard output goes here as it comes.
-pub(super) trait Listener {
+pub(super) trait Listener: Send {
     /// Whether it tells its progress, so that silence is a stall.
     fn tells_progress(&self) -> bool;
     /// The next line, without its end. Answers whether anything has moved.

@@ -4,6 +4,8 @@
 
 pub(crate) mod clips;
 pub(crate) mod exports;
+pub(crate) mod road;
+pub(crate) mod service;
 
 use std::{
     ffi::OsString,
@@ -46,6 +48,23 @@ pub(crate) async fn pids(child: &mut Child, count: usize) -> Vec<i32> {
 pub(crate) fn state(pid: i32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.trim_start().chars().next()
+}
+
+/// Whether a stop signal holds the process: it is stopped, or it has one pending in a call that is
+/// not interrupted (where a parent waits for its child of `vfork` to `exec`, and that one is
+/// stopped). Either way it runs no code of its own until it is woken.
+pub(crate) fn is_frozen(pid: i32) -> bool {
+    let pending = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let bits = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"))?.trim();
+        let stop = 1 << (Signal::STOP.as_raw() - 1);
+        Some(u64::from_str_radix(bits, 16).ok()? & stop != 0)
+    };
+    match state(pid) {
+        Some('T') => true,
+        Some('D') => pending() == Some(true),
+        _ => false,
+    }
 }
 
 /// Whether the process is there and no zombie.

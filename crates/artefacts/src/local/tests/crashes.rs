@@ -98,6 +98,17 @@ async fn an_open_reader_keeps_its_bytes_when_the_blob_is_deleted() {
 }
 
 #[tokio::test]
+async fn a_blobs_file_is_read_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new().await;
+    let place = Place::new(Digest::of(b"x"), generation(1));
+    write(&folder.blobs, place, u64::MAX, &b"x"[..]).await.expect("written");
+    let path = folder.blobs.local_path(place).expect("a file");
+    let mode = fs::metadata(path).expect("a file").permissions().mode();
+    assert_eq!(mode & 0o222, 0, "nobody may write to it");
+}
+
+#[tokio::test]
 async fn a_folder_that_is_gone_is_not_taken_for_a_blob_that_is_not_there() {
     let folder = Folder::new().await;
     let place = Place::new(Digest::of(b"x"), generation(1));

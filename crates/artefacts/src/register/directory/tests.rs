@@ -6,11 +6,12 @@ mod killed;
 use std::{fs, sync::Arc};
 
 use bytes::Bytes;
+use palisade_core::{LeaseId, Number};
 
 use super::{DirectoryCells, Hold, files::Files, try_lock};
 use crate::{
     conformance::cells::{Bench, key},
-    register::{CompareAndSwap, Key, Swap, Version},
+    register::{CompareAndSwap, Key, Op, Pace, Register, Stamp, Swap, Version},
 };
 
 async fn opened(folder: &tempfile::TempDir) -> DirectoryCells {
@@ -137,4 +138,21 @@ async fn a_folder_that_is_gone_is_not_taken_for_a_cell_that_is_not_there() {
     cells.read(&key("x")).await.expect_err("gone");
     let swap = cells.swap(&key("x"), None, "x".into()).await;
     assert!(matches!(swap, Swap::NotDone(_)), "{swap:?}");
+}
+
+/// Run by hand: `cargo nextest run -p palisade-artefacts --run-ignored only --no-capture`.
+#[tokio::test]
+#[ignore = "measures; says nothing about right or wrong"]
+#[expect(clippy::disallowed_methods, reason = "a measurement, on a machine that is awake")]
+async fn measure_puts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let register = Register::new(Arc::new(opened(&folder).await), Pace::default());
+    let begun = std::time::Instant::now();
+    for op in 1..=200 {
+        let op = Op::new(op).expect("an op");
+        let stamp = Stamp::grant(Number::MAX, LeaseId(1), op).expect("a stamp");
+        let pointer = "a/pointer".parse().expect("a pointer");
+        register.put(&key("x"), stamp, pointer, 1).await.expect("written");
+    }
+    println!("a put takes {:.2} ms", begun.elapsed().as_secs_f64() * 1e3 / 200.0);
 }

@@ -1,6 +1,9 @@
 //! Stores that lie, each in its own way, and the name that the probe has for it.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -25,8 +28,12 @@ enum Habit {
     TakesMissing,
     /// Says that the version was another, and has written.
     WritesAndDenies,
-    /// Has one version for everything.
+    /// Has one version for everything, and takes it once after each read.
     OneVersion,
+    /// Replaces what was only to be created, unless it was written just now.
+    ReplacesLater,
+    /// Takes an old version for the right one, unless there was a swap just now.
+    TakesOldVersionLater,
     /// Keeps sending what it had first.
     SendsFirst,
 }
@@ -36,9 +43,15 @@ enum Habit {
 struct Liar {
     honest: MemoryCells,
     habit: Habit,
+    /// Whether there was a read since the last swap that was done.
+    is_quiet: AtomicBool,
 }
 
 impl Liar {
+    fn is_quiet(&self) -> bool {
+        self.is_quiet.load(Ordering::SeqCst)
+    }
+
     async fn overwrite(&self, key: &Key, bytes: Bytes) -> Swap {
         loop {
             let version = self.honest.read(key).await.expect("memory").map(|cell| cell.version);
@@ -58,6 +71,7 @@ impl CompareAndSwap for Liar {
 
     async fn read(&self, key: &Key) -> Result<Option<Cell>, CellError> {
         let mut cell = self.honest.read(key).await?;
+        self.is_quiet.store(true, Ordering::SeqCst);
         if let (Habit::OneVersion, Some(cell)) = (self.habit, &mut cell) {
             cell.version = Version { e_tag: Some("1".to_owned()), version: None };
         }
@@ -82,24 +96,30 @@ impl CompareAndSwap for Liar {
             Habit::TakesAnyVersion => expected.is_some() && is_there.is_some(),
             Habit::TakesMissing => expected.is_some() && is_there.is_none(),
             Habit::WritesAndDenies => expected.is_some() && !may,
-            Habit::OneVersion | Habit::SendsFirst => false,
+            Habit::OneVersion => expected.is_some() && self.is_quiet(),
+            Habit::ReplacesLater => expected.is_none() && self.is_quiet(),
+            Habit::TakesOldVersionLater => {
+                expected.is_some() && is_there.is_some() && self.is_quiet()
+            }
+            Habit::SendsFirst => false,
         };
-        match (overwrites, self.habit) {
+        let swap = match (overwrites, self.habit) {
             (true, Habit::WritesAndDenies) => {
                 self.overwrite(key, bytes).await;
                 Swap::Conflict
             }
             (true, _) => self.overwrite(key, bytes).await,
-            (false, Habit::OneVersion) if expected.is_some() => {
-                self.honest.swap(key, is_there.as_ref(), bytes).await
-            }
             (false, _) => self.honest.swap(key, expected, bytes).await,
+        };
+        if matches!(swap, Swap::Swapped) {
+            self.is_quiet.store(false, Ordering::SeqCst);
         }
+        swap
     }
 }
 
 async fn lie_of(habit: Habit) -> Lie {
-    let liar = Liar { honest: MemoryCells::new(), habit };
+    let liar = Liar { honest: MemoryCells::new(), habit, is_quiet: AtomicBool::new(true) };
     match probe(Arc::new(liar), 1).await {
         Err(ProbeError::Liar { store, lie }) => {
             assert_eq!(store, format!("liar://{habit:?}"), "the liar is named");
@@ -137,8 +157,13 @@ async fn a_store_that_writes_and_denies_it_is_refused() {
 
 #[tokio::test]
 async fn a_store_that_has_one_version_for_everything_is_refused() {
-    let lie = lie_of(Habit::OneVersion).await;
-    assert!(matches!(lie, Lie::RacingSwaps { .. } | Lie::SameVersion), "{lie:?}");
+    assert_eq!(lie_of(Habit::OneVersion).await, Lie::SameVersion);
+}
+
+#[tokio::test]
+async fn a_store_that_is_honest_only_in_races_is_refused() {
+    assert_eq!(lie_of(Habit::ReplacesLater).await, Lie::CreateOfExisting);
+    assert_eq!(lie_of(Habit::TakesOldVersionLater).await, Lie::SwapOfOldVersion);
 }
 
 #[tokio::test]

@@ -31,6 +31,7 @@ fn drive(
                     wanted.push(action);
                 }
             }
+            assert!(keeper.wake_at() > at(now), "a loop of sleeping and ticking never spins");
         }
     }
     wanted

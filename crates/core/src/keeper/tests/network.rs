@@ -28,7 +28,10 @@ fn weather() -> impl Strategy<Value = Weather> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(150) })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(150)
+    })]
 
     #[test]
     fn who_may_act_holds_the_only_open_attempt_and_after_the_storm_somebody_does(

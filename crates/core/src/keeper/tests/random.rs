@@ -157,7 +157,10 @@ impl Observer {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(2_000)
+    })]
 
     #[test]
     fn a_keeper_keeps_its_word_whatever_happens(
@@ -197,6 +200,7 @@ proptest! {
             keeper.tick(now, chance.rotate_left(steps % 64));
             steps += 1;
             let longest = trusted_span_ms(config.ttl_ms) + config.doubt_grace_ms;
+            prop_assert!(keeper.wake_at() > now, "it never spins");
             prop_assert!(now <= at(longest), "it is ticked in time for what it must do");
         }
         // Not a busy loop either: it sleeps a while between ticks.

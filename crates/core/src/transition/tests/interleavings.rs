@@ -29,7 +29,10 @@ fn play(policy: RetryPolicy, backup_after_ms: Option<u64>, happenings: &[Happeni
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(400)
+    })]
 
     #[test]
     fn the_rules_hold_whatever_happens_in_whatever_order(

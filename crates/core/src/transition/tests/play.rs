@@ -2,8 +2,8 @@
 //! come to, worked out here from the attempt alone.
 
 use crate::{
-    JobId, LeaseId, Number,
-    job::{CloseReason, FailureKind, JobState},
+    JobId, LeaseId, Number, Timestamp,
+    job::{CloseReason, FailureKind, Job, JobState},
     lease::Pair,
     refusal::Refusal,
     retry::RetryPolicy,
@@ -100,14 +100,24 @@ impl Play {
 
     fn claim(&mut self, job: JobId, worker: u8) {
         let before = self.world.job(job).clone();
-        let claimable = before.is_claimable(self.world.now.at);
-        let (granted, pair) = self.world.claim(job, ["a", "b", "c"][usize::from(worker)]);
+        let (at, worker) = (self.world.now.at, ["a", "b", "c"][usize::from(worker)]);
+        let claimable = match before.state {
+            JobState::Queued => before.run_at <= at,
+            JobState::Running => before.open_attempts().map(|a| a.lease.deadline).max() <= Some(at),
+            JobState::Complete | JobState::Failed | JobState::Cancelled => false,
+        };
+        assert_eq!(before.is_claimable(at), claimable);
+        let (granted, pair) = self.world.claim(job, worker);
         if claimable {
-            assert_ne!(granted, Granted::No, "what is claimable is granted or given up");
-            let live = before.state == JobState::Running;
-            assert_eq!(self.world.job(job).losses, before.losses + u32::from(live));
+            let lost = u32::from(before.state == JobState::Running);
+            assert_eq!(self.world.job(job).losses, before.losses + lost);
+            let spent = before.losses + lost > before.retry.losses_allowed || failed(&before);
+            let expected = if spent { Granted::GivenUp } else { Granted::Yes };
+            assert_eq!(granted, expected, "what is claimable is granted, or given up if spent");
         } else {
-            assert_ne!(granted, Granted::GivenUp, "nothing is given up before its time");
+            let expected =
+                if backup_is_due(&before, worker, at) { Granted::Yes } else { Granted::No };
+            assert_eq!(granted, expected, "a backup is granted when it is due");
             assert_eq!(self.world.job(job).losses, before.losses);
         }
         let Some(pair) = pair else { return };
@@ -220,7 +230,7 @@ impl Play {
         assert!(matches!(before.state, JobState::Failed | JobState::Cancelled));
         assert_eq!(after.state, JobState::Queued);
         assert_eq!((after.failures, after.losses, after.failed_finally), (0, 0, false));
-        let wanted = |job: &crate::job::Job| {
+        let wanted = |job: &Job| {
             let wanted = job.submissions.iter().filter(|s| s.withdrawn_at.is_none());
             wanted.map(|submission| submission.number).collect::<Vec<_>>()
         };
@@ -242,4 +252,24 @@ impl Play {
             assert_eq!(*after, before, "nothing happens at a deadline");
         }
     }
+}
+
+/// Whether the failures reported decide: worked out from the attempts since the last retry.
+fn failed(job: &Job) -> bool {
+    let failures = usize::try_from(job.failures).unwrap();
+    let reported = job.attempts.iter().filter_map(|a| a.closed.as_ref()?.failure.as_ref());
+    let kinds: Vec<_> = reported.map(|failure| failure.kind).collect();
+    assert!(failures <= kinds.len(), "no more are counted than were reported");
+    let most = usize::try_from(job.retry.failures_allowed.max(1)).unwrap();
+    failures >= most || job.failed_finally
+}
+
+fn backup_is_due(job: &Job, worker: &str, now: Timestamp) -> bool {
+    let Some(after_ms) = job.backup_after_ms else { return false };
+    let open: Vec<_> = job.open_attempts().collect();
+    let newest = job.attempts.iter().map(|attempt| attempt.granted_at).max();
+    open.len() == 1
+        && open[0].worker.as_str() != worker
+        && newest.is_some_and(|newest| now.since_ms(newest) >= after_ms)
+        && !failed(job)
 }

@@ -3,7 +3,8 @@
 //! | line | what comes of it |
 //! |---|---|
 //! | `a claims` | `granted 2`, `given up`, `nothing` |
-//! | `a beats`, `a completes`, `a completes otherwise`, `a completes without blobs`, `a fails`, `a fails finally`, `a releases` | the answer, or the refusal's code and facts |
+//! | `a beats`, `a releases`, `a fails`, `a fails finally` | the answer, or the refusal |
+//! | `a completes`, `a completes otherwise`, `a completes without blobs` | the same |
 //! | `x completes as a` | the same with a's token and a lease id of x's own |
 //! | `submit`, `submit fresh` | `new 1`, `joined 3`, `cached 3` |
 //! | `withdraw 1`, `withdraw all`, `retry`, `retry 1` | the answer, or the refusal |

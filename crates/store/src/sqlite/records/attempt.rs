@@ -9,7 +9,7 @@ use rusqlite::{Connection, params};
 
 use crate::{
     fault::Fault,
-    sqlite::values::{Columns, fault, instant, int, number},
+    sqlite::values::{Columns, fault, instant, int, number, update_one},
 };
 
 /// All attempts of a job, by rising token, with their leases as they are on disk.
@@ -117,7 +117,7 @@ fn close(connection: &Connection, job: JobId, attempt: &Attempt) -> Result<(), F
     let sql = "UPDATE attempts SET deadline_ms = ?3, renewed_at_ms = ?4, life = ?5, \
                closed_at_ms = ?6, close_reason = ?7, failure_reason = ?8, failure_message = ?9, \
                failure_kind = ?10, requeued_state = ?11, requeued_at_ms = ?12 \
-               WHERE job = ?1 AND token = ?2";
+               WHERE job = ?1 AND token = ?2 AND closed_at_ms IS NULL";
     let closed = attempt.closed.as_ref().expect("the caller found it closed");
     let failure = closed.failure.as_ref();
     let values = params![
@@ -134,8 +134,7 @@ fn close(connection: &Connection, job: JobId, attempt: &Attempt) -> Result<(), F
         closed.requeued.map(|requeued| requeued.state.as_str()),
         closed.requeued.and_then(|requeued| requeued.run_at).map(instant)
     ];
-    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
-    statement.execute(values).map(drop).map_err(fault)
+    update_one(connection, sql, values, format_args!("attempt {} of {job}", attempt.token))
 }
 
 fn renew(connection: &Connection, job: JobId, attempt: &Attempt) -> Result<(), Fault> {
@@ -150,7 +149,7 @@ pub(in crate::sqlite) fn write_lease(
     lease: Lease,
 ) -> Result<(), Fault> {
     let sql = "UPDATE attempts SET deadline_ms = ?3, renewed_at_ms = ?4, life = ?5 \
-               WHERE job = ?1 AND token = ?2";
+               WHERE job = ?1 AND token = ?2 AND closed_at_ms IS NULL";
     let values = params![
         number(job.0),
         number(token),
@@ -158,8 +157,7 @@ pub(in crate::sqlite) fn write_lease(
         instant(lease.renewed_at),
         int(lease.life)
     ];
-    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
-    statement.execute(values).map(drop).map_err(fault)
+    update_one(connection, sql, values, format_args!("attempt {token} of {job}"))
 }
 
 fn kind_word(kind: FailureKind) -> &'static str {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     fault::Fault,
-    sqlite::values::{Columns, fault, instant, json, number},
+    sqlite::values::{Columns, fault, instant, json, number, update_one},
 };
 
 use super::{attempt, submission};
@@ -191,7 +191,7 @@ fn update(connection: &Connection, before: &Job, job: &Job) -> Result<(), Fault>
 
 fn stay(connection: &Connection, job: &Job) -> Result<(), Fault> {
     let sql = "UPDATE jobs SET moved_at_ms = ?2, fence = ?3, failures = ?4, losses = ?5, \
-               failed_finally = ?6 WHERE id = ?1";
+               failed_finally = ?6 WHERE id = ?1 AND fence <= ?3";
     let values = params![
         number(job.id.0),
         instant(job.moved_at),
@@ -200,13 +200,13 @@ fn stay(connection: &Connection, job: &Job) -> Result<(), Fault> {
         job.losses,
         job.failed_finally
     ];
-    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
-    statement.execute(values).map(drop).map_err(fault)
+    update_one(connection, sql, values, job.id)
 }
 
 fn move_on(connection: &Connection, job: &Job) -> Result<(), Fault> {
     let sql = "UPDATE jobs SET moved_at_ms = ?2, fence = ?3, failures = ?4, losses = ?5, \
-               failed_finally = ?6, state = ?7 WHERE id = ?1";
+               failed_finally = ?6, state = ?7 \
+               WHERE id = ?1 AND fence <= ?3 AND live = 1";
     let values = params![
         number(job.id.0),
         instant(job.moved_at),
@@ -216,13 +216,13 @@ fn move_on(connection: &Connection, job: &Job) -> Result<(), Fault> {
         job.failed_finally,
         job.state.as_str()
     ];
-    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
-    statement.execute(values).map(drop).map_err(fault)
+    update_one(connection, sql, values, job.id)
 }
 
 fn requeue(connection: &Connection, job: &Job) -> Result<(), Fault> {
     let sql = "UPDATE jobs SET moved_at_ms = ?2, fence = ?3, failures = ?4, losses = ?5, \
-               failed_finally = ?6, state = ?7, run_at_ms = ?8 WHERE id = ?1";
+               failed_finally = ?6, state = ?7, run_at_ms = ?8 \
+               WHERE id = ?1 AND fence <= ?3 AND live = 1";
     let values = params![
         number(job.id.0),
         instant(job.moved_at),
@@ -233,15 +233,14 @@ fn requeue(connection: &Connection, job: &Job) -> Result<(), Fault> {
         job.state.as_str(),
         instant(job.run_at)
     ];
-    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
-    statement.execute(values).map(drop).map_err(fault)
+    update_one(connection, sql, values, job.id)
 }
 
 fn end_or_revive(connection: &Connection, job: &Job) -> Result<(), Fault> {
     let sql = "UPDATE jobs SET moved_at_ms = ?2, fence = ?3, failures = ?4, losses = ?5, \
                failed_finally = ?6, state = ?7, run_at_ms = ?8, live = ?9, completed_by = ?10, \
                completed_worker = ?11, completed_at_ms = ?12, manifest = ?13, dead_reason = ?14, \
-               dead_message = ?15 WHERE id = ?1";
+               dead_message = ?15 WHERE id = ?1 AND fence <= ?3 AND state <> 'complete'";
     let completion = job.completion.as_ref();
     let dead = job.dead_letter.as_ref();
     let values = params![
@@ -261,6 +260,5 @@ fn end_or_revive(connection: &Connection, job: &Job) -> Result<(), Fault> {
         dead.map(|dead| dead.reason.as_str()),
         dead.map(|dead| dead.message.as_str())
     ];
-    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
-    statement.execute(values).map(drop).map_err(fault)
+    update_one(connection, sql, values, job.id)
 }

@@ -83,7 +83,7 @@ impl Twins {
             let filter = JobFilter { state: Some(state), limit: 10, ..JobFilter::default() };
             queries.push(Query::Jobs(filter));
         }
-        queries.extend(generator.blobs().into_iter().map(Query::Blob));
+        queries.extend(Generator::blobs().into_iter().map(Query::Blob));
         queries.extend(generator.jobs().into_iter().map(Query::History));
         let seed = self.seed;
         for query in queries {

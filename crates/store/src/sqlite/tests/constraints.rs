@@ -1,5 +1,9 @@
 //! The database refuses what a bug would write.
 
+use palisade_core::job::{Closed, Job, JobState};
+
+use crate::{fault::Fault, tables::Tables};
+
 use super::driver::Driver;
 
 #[test]
@@ -19,15 +23,12 @@ fn what_breaks_an_invariant_is_refused() {
         "UPDATE meta SET life = life - 1".to_owned(),
         "UPDATE meta SET queued = -1".to_owned(),
         "INSERT INTO meta SELECT 2, store_id, 0, 0, 0, 0, 0, 0, 0, 0 FROM meta".to_owned(),
-        format!("UPDATE jobs SET fence = fence - 1 WHERE id = {running}"),
         format!("UPDATE jobs SET fence = 9007199254740992 WHERE id = {running}"),
         format!("UPDATE jobs SET state = 'stuck' WHERE id = {running}"),
         format!("UPDATE jobs SET state = 'complete', live = 0 WHERE id = {running}"),
         format!("UPDATE jobs SET state = 'failed', live = 0 WHERE id = {running}"),
         format!("UPDATE jobs SET live = 0 WHERE id = {running}"),
-        format!("UPDATE jobs SET state = 'queued', live = 1 WHERE id = {done}"),
         format!("UPDATE jobs SET manifest = NULL WHERE id = {done}"),
-        format!("UPDATE jobs SET state = state, completed_by = 1 WHERE id = {done}"),
         format!(
             "UPDATE jobs SET job_key = (SELECT job_key FROM jobs WHERE id <> {running} \
                  AND live = 1) WHERE id = {running}"
@@ -52,6 +53,47 @@ fn what_breaks_an_invariant_is_refused() {
         let written = driver.engine.connection.execute(&sql, []);
         assert!(written.is_err(), "{sql}");
     }
+}
+
+/// Writes a record as a buggy rule would have it.
+fn put(driver: &mut Driver, before: &Job, job: &Job) -> Result<(), Fault> {
+    driver.engine.begin().unwrap();
+    let written = driver.engine.put_job(Some(before), job);
+    driver.engine.roll_back();
+    written
+}
+
+#[test]
+fn a_record_that_turns_back_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut driver = Driver::begin(folder.path());
+    let grant = driver.granted("alice");
+    driver.complete(grant.job.id, grant.pair);
+    let done = driver.job(grant.job.id);
+    let granted = driver.granted("bob");
+    let (running, pair) = (granted.job, granted.pair);
+    let closed = done.attempts[0].closed.clone();
+
+    let mut lower = running.clone();
+    lower.fence = palisade_core::Number::ZERO;
+    let mut undone = done.clone();
+    (undone.state, undone.completion) = (JobState::Queued, None);
+    let mut opened = done.clone();
+    opened.attempts[0].closed = None;
+    let mut closed_again = done.clone();
+    let late = closed.map(|closed| Closed { at: closed.at.plus_ms(1), ..closed });
+    closed_again.attempts[0].closed = late;
+    for (before, after) in
+        [(&running, &lower), (&done, &undone), (&done, &opened), (&done, &closed_again)]
+    {
+        let written = put(&mut driver, before, after);
+        assert!(matches!(written, Err(Fault::Corrupt { .. })), "{after:?}: {written:?}");
+    }
+    // Nor is one written over another that has moved on since it was read.
+    let mut stale = running.clone();
+    stale.attempts[0].closed.clone_from(&done.attempts[0].closed);
+    driver.complete(running.id, pair);
+    assert!(matches!(put(&mut driver, &running, &stale), Err(Fault::Corrupt { .. })));
 }
 
 #[test]

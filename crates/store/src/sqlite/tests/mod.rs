@@ -1,5 +1,6 @@
 //! What SQLite adds to the contract: durability, restarts, full disks, one process to a folder.
 
+mod alone;
 mod children;
 mod commit_fails;
 mod comparison;

@@ -62,7 +62,7 @@ impl Generator {
         self.jobs.clone()
     }
 
-    pub(super) fn blobs(&self) -> Vec<Digest> {
+    pub(super) fn blobs() -> Vec<Digest> {
         let sources = (0..SOURCES).map(source);
         sources.chain((0..OUTPUTS).map(output)).map(|text| Digest::of(text.as_bytes())).collect()
     }
@@ -239,13 +239,12 @@ impl Generator {
     }
 
     fn begin(&mut self, now: Timestamp) -> Command {
-        let digest = self.pick(&self.blobs()).expect("there are some");
-        let pin = match self.below(2) {
-            0 => Pin::Until(now.plus_ms(60_000)),
-            _ => {
-                let (job, pair) = self.named();
-                Pin::Attempt(job, pair)
-            }
+        let digest = self.pick(&Self::blobs()).expect("there are some");
+        let pin = if self.below(2) == 0 {
+            Pin::Until(now.plus_ms(60_000))
+        } else {
+            let (job, pair) = self.named();
+            Pin::Attempt(job, pair)
         };
         Command::BeginBlob(BeginBlob { digest, pin })
     }

@@ -1,0 +1,70 @@
+//! How a lease ends: released, by its holder or by another; expired; or its holder exits.
+
+use super::attempt::{Attempt, End, How, Mark};
+use super::order::{Event, NOBODY};
+use super::resource::{Context, Foreign, Resource};
+use crate::event::says_harmless;
+
+impl Resource {
+    pub(crate) fn released(&mut self, event: &Event, context: &mut Context<'_>) {
+        let mark = event.mark();
+        let own = if event.worker == NOBODY { self.holder } else { self.attempt_of(event.worker) };
+        if let Some(index) = own {
+            self.sign(index, event, false, context);
+            self.attempts[index].end.get_or_insert((End::Released, mark));
+            if self.holder == Some(index) {
+                self.attempts[index].freed = Some(mark);
+                self.holder = None;
+                return;
+            }
+        }
+        let Some(victim) = self.holder else { return };
+        if event.detail().is_some_and(says_harmless) {
+            return;
+        }
+        let tolerance_ms = context.settings.tolerance_ms();
+        let orderly = own.is_some_and(|index| self.gave_up_its_own(index, mark, tolerance_ms));
+        if orderly || !self.attempts[victim].alive(mark.at, tolerance_ms) && own.is_some() {
+            return;
+        }
+        self.foreign.push(Foreign { by: own, worker: event.worker, victim, mark });
+        self.attempts[victim].freed = Some(mark);
+        self.holder = None;
+    }
+
+    /// Whether a release by somebody who is no longer the holder touches its own grant alone: a
+    /// handover that is logged late, or a grant that the service forgot while it still ran.
+    fn gave_up_its_own(&mut self, index: usize, mark: Mark, tolerance_ms: u64) -> bool {
+        let attempt = &self.attempts[index];
+        let Some(taken) = &attempt.taken else { return false };
+        if mark.at <= taken.mark.at.plus_ms(tolerance_ms) {
+            self.lost.retain(|lost| lost.first != index);
+            return true;
+        }
+        taken.how == How::LostGrant && attempt.deadline.is_some_and(|deadline| deadline >= mark.at)
+    }
+
+    pub(crate) fn expired(&mut self, event: &Event) {
+        let mark = event.mark();
+        // The service may name itself as the worker.
+        let named = if event.worker == NOBODY { None } else { self.attempt_of(event.worker) };
+        let Some(index) = named.or(self.holder) else { return };
+        self.attempts[index].freed = Some(mark);
+        if self.holder == Some(index) {
+            self.holder = None;
+        }
+    }
+
+    pub(crate) fn exited(&mut self, event: &Event, context: &mut Context<'_>) {
+        let Some(index) = self.attempt_of(event.worker) else { return };
+        self.sign(index, event, false, context);
+        self.attempts[index].end.get_or_insert((End::Exited, event.mark()));
+    }
+
+    /// Whether a worker has anything open here.
+    pub(crate) fn has_open(&self, worker: u32) -> bool {
+        self.attempts
+            .iter()
+            .any(|attempt: &Attempt| attempt.worker == worker && attempt.end.is_none())
+    }
+}

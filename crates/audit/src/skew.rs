@@ -1,0 +1,263 @@
+//! Files whose clocks disagree: how far each must be shifted for their histories to fit.
+//!
+//! Two leases of one resource do not overlap, a denial falls into another's lease, and a higher
+//! token is granted later. Each such pair of entries in two files rules out some corrections; the
+//! smallest correction that contradicts the fewest pairs is the estimate, and the width of what
+//! is left says how sure it is. One contradiction alone may as well be a fault of the lock
+//! service, so it corrects nothing.
+
+mod leases;
+
+use leases::{Lease, Leases};
+
+use crate::Entry;
+
+/// How sure a correction is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sureness {
+    /// The clock that the others are measured by.
+    Reference,
+    /// Enough pairs agree, and leave little room.
+    Sure,
+    /// Pairs agree, but few, or they leave room.
+    Likely,
+    /// Nothing, or too little, connects the file with the others.
+    Unknown,
+}
+
+impl Sureness {
+    /// Its name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reference => "reference",
+            Self::Sure => "sure",
+            Self::Likely => "likely",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What one file's clock must be corrected by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Skew {
+    /// To be added to the file's times, in ms.
+    pub offset_ms: i64,
+    /// How far off that may be, either way, in ms; none if nothing bounds it.
+    pub uncertainty_ms: Option<u64>,
+    /// How many pairs of entries speak for it.
+    pub pairs: u64,
+    /// How many of them it contradicts.
+    pub contradicted: u64,
+    /// How sure it is.
+    pub sureness: Sureness,
+}
+
+/// Fewer contradictions than this correct nothing.
+const CONTRADICTIONS_MIN: i64 = 2;
+/// Room up to this, either way, counts as sure, in ms.
+const SURE_MS: u64 = 2_000;
+/// Where one side is open, a correction stays this close to the other, in ms.
+const OPEN_SIDE_MS: i64 = 500;
+
+/// Collects pairs, then estimates.
+#[derive(Debug)]
+pub struct Estimator {
+    leases: Leases,
+    files: u32,
+}
+
+impl Estimator {
+    /// For this many files.
+    pub fn new(files: u32) -> Self {
+        Self { leases: Leases::default(), files }
+    }
+
+    /// Takes an entry; each file's in its own order.
+    pub fn push(&mut self, entry: &Entry<'_>) {
+        self.leases.push(entry);
+    }
+
+    /// The corrections, by index of the file.
+    pub fn finish(self) -> Vec<Skew> {
+        let count = self.files as usize;
+        let mut sizes = vec![0_usize; count];
+        for resource in self.leases.resources() {
+            for lease in &resource.leases {
+                sizes[lease.file as usize] += 1;
+            }
+        }
+        let reference = (0..count).max_by_key(|file| (sizes[*file], count - file)).unwrap_or(0);
+        let unknown = Skew {
+            offset_ms: 0,
+            uncertainty_ms: None,
+            pairs: 0,
+            contradicted: 0,
+            sureness: Sureness::Unknown,
+        };
+        let mut skews: Vec<Option<Skew>> = vec![None; count];
+        if let Some(skew) = skews.get_mut(reference) {
+            *skew =
+                Some(Skew { sureness: Sureness::Reference, uncertainty_ms: Some(0), ..unknown });
+        }
+        // The file with the most pairs goes first; once aligned, it helps to align the others.
+        loop {
+            let next = (0..count)
+                .filter(|file| skews[*file].is_none())
+                .map(|file| (file, self.penalties(file, &skews)))
+                .max_by_key(|(file, penalties)| (penalties.pairs, count - file));
+            let Some((file, penalties)) = next else { break };
+            skews[file] = Some(estimate(penalties));
+        }
+        skews.into_iter().map(|skew| skew.unwrap_or(unknown)).collect()
+    }
+
+    /// What the pairs between a file and those that are aligned rule out.
+    fn penalties(&self, file: usize, skews: &[Option<Skew>]) -> Penalties {
+        let mut penalties = Penalties::default();
+        for resource in self.leases.resources() {
+            let mut here: Vec<Lease> = Vec::new();
+            let mut there: Vec<Lease> = Vec::new();
+            for lease in &resource.leases {
+                match skews[lease.file as usize] {
+                    _ if lease.file as usize == file => here.push(*lease),
+                    Some(skew) => there.push(lease.shifted(skew.offset_ms)),
+                    None => {}
+                }
+            }
+            if here.is_empty() && there.is_empty() {
+                continue;
+            }
+            for (a, b) in there.iter().flat_map(|a| here.iter().map(move |b| (a, b))) {
+                penalties.pair(a, b);
+            }
+            for denial in &resource.denials {
+                if denial.file as usize == file {
+                    let inside = |lease: &&Lease| lease.holds(denial.at);
+                    if !there.is_empty() && here.iter().find(inside).is_none() {
+                        let spans = there.iter().map(|a| (a.from - denial.at, a.to - denial.at));
+                        penalties.outside(spans.collect());
+                    }
+                } else if let Some(skew) = skews[denial.file as usize]
+                    && !here.is_empty()
+                {
+                    let at = denial.at + skew.offset_ms;
+                    if !there.iter().any(|lease| lease.holds(at)) {
+                        let spans = here.iter().map(|b| (at - b.to, at - b.from));
+                        penalties.outside(spans.collect());
+                    }
+                }
+            }
+        }
+        penalties
+    }
+}
+
+/// Corrections that are ruled out, as intervals of ms.
+#[derive(Debug, Default)]
+struct Penalties {
+    intervals: Vec<(i64, i64)>,
+    pairs: u64,
+}
+
+/// Far beyond any correction, and safe to add to.
+const FAR_MS: i64 = i64::MAX / 4;
+
+impl Penalties {
+    /// Leases of one resource, `a` aligned and `b` to be shifted.
+    fn pair(&mut self, a: &Lease, b: &Lease) {
+        self.pairs += 1;
+        // They must not overlap.
+        self.intervals.push((a.from - b.to + 1, a.to - b.from - 1));
+        if let (Some(a_token), Some(b_token)) = (a.token, b.token) {
+            if a_token < b_token {
+                self.intervals.push((-FAR_MS, a.from - b.from - 1));
+            } else if b_token < a_token {
+                self.intervals.push((a.from - b.from + 1, FAR_MS));
+            }
+        }
+    }
+
+    /// The correction must lie in one of the spans.
+    fn outside(&mut self, mut spans: Vec<(i64, i64)>) {
+        self.pairs += 1;
+        spans.sort_unstable();
+        let mut from = -FAR_MS;
+        for (start, end) in spans {
+            if start > from {
+                self.intervals.push((from, start - 1));
+            }
+            from = from.max(end + 1);
+        }
+        self.intervals.push((from, FAR_MS));
+    }
+}
+
+/// The smallest correction that contradicts the fewest pairs.
+fn estimate(penalties: Penalties) -> Skew {
+    let mut steps: Vec<(i64, i64)> = Vec::with_capacity(penalties.intervals.len() * 2);
+    let mut now = 0;
+    for (from, to) in penalties.intervals.into_iter().filter(|(from, to)| from <= to) {
+        steps.push((from, 1));
+        steps.push((to + 1, -1));
+        now += i64::from(from <= 0 && 0 <= to);
+    }
+    steps.sort_unstable();
+    let regions = regions(&steps);
+    let fewest = regions.iter().map(|region| region.2).min().unwrap_or(0);
+    let distance = |region: &(i64, i64, i64)| {
+        if region.0 <= 0 && 0 <= region.1 { 0 } else { region.0.abs().min(region.1.abs()) }
+    };
+    let best = regions.iter().filter(|region| region.2 == fewest).min_by_key(|r| distance(r));
+    let Some((from, to, contradicted)) = best.copied() else {
+        return skew_of(0, None, 0, 0);
+    };
+    let pairs = penalties.pairs;
+    if from <= 0 && 0 <= to {
+        return skew_of(0, room(0, from, to), pairs, contradicted);
+    }
+    if now - contradicted < CONTRADICTIONS_MIN {
+        return skew_of(0, None, pairs, now);
+    }
+    let offset = match (from > -FAR_MS, to < FAR_MS) {
+        (true, true) => from + (to - from) / 2,
+        (true, false) => from + OPEN_SIDE_MS,
+        (false, _) => to - OPEN_SIDE_MS,
+    };
+    skew_of(offset, room(offset, from, to), pairs, contradicted)
+}
+
+/// Neighbouring intervals with the number of pairs that each contradicts.
+fn regions(steps: &[(i64, i64)]) -> Vec<(i64, i64, i64)> {
+    let mut regions = Vec::new();
+    let mut from = -FAR_MS;
+    let mut depth = 0;
+    for (place, change) in steps {
+        if *place > from {
+            regions.push((from, *place - 1, depth));
+            from = *place;
+        }
+        depth += change;
+    }
+    regions.push((from, FAR_MS, depth));
+    regions
+}
+
+/// How far an estimate may be off within its region; none if a side is open.
+fn room(offset: i64, from: i64, to: i64) -> Option<u64> {
+    (from > -FAR_MS && to < FAR_MS).then(|| (offset - from).max(to - offset).unsigned_abs())
+}
+
+fn skew_of(offset_ms: i64, room: Option<u64>, pairs: u64, contradicted: i64) -> Skew {
+    let sureness = match room {
+        _ if pairs == 0 => Sureness::Unknown,
+        Some(room) if room <= SURE_MS && pairs >= 4 && contradicted == 0 => Sureness::Sure,
+        Some(_) => Sureness::Likely,
+        None if contradicted == 0 => Sureness::Likely,
+        None => Sureness::Unknown,
+    };
+    let contradicted = contradicted.unsigned_abs();
+    Skew { offset_ms, uncertainty_ms: room, pairs, contradicted, sureness }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+use palisade_core::Timestamp;
+
+use super::*;
+use crate::{EventKind, Source};
+
+/// Jobs handed from one worker to another, each worker logging to a file of its own. The second
+/// file's clock is `slow_ms` behind.
+fn handovers(slow_ms: i64, jobs: u64, gap_ms: u64) -> Vec<Skew> {
+    let mut estimator = Estimator::new(2);
+    let mut say = |at_ms: u64, file: u32, resource: &str, event: EventKind| {
+        let shown_ms = if file == 1 { at_ms.saturating_add_signed(-slow_ms) } else { at_ms };
+        let worker = if file == 0 { "a" } else { "b" };
+        let mut entry = Entry::new(Timestamp(shown_ms), worker, resource, event);
+        entry.source = Source { file, line: 1 };
+        entry.ttl_ms = (event == EventKind::Acquired).then_some(60_000);
+        estimator.push(&entry);
+    };
+    for job in 0..jobs {
+        let name = format!("export-{job}");
+        let start = 1_773_478_800_000 + job * 100_000;
+        let (first, second) = if job % 2 == 0 { (0, 1) } else { (1, 0) };
+        say(start, first, &name, EventKind::Acquired);
+        say(start + 5_000, second, &name, EventKind::Denied);
+        say(start + 20_000, first, &name, EventKind::Released);
+        say(start + 20_000 + gap_ms, second, &name, EventKind::Acquired);
+        say(start + 40_000, second, &name, EventKind::Released);
+    }
+    estimator.finish()
+}
+
+#[test]
+fn clocks_that_agree_are_left_alone() {
+    let skews = handovers(0, 20, 300);
+    assert_eq!(skews[0].sureness, Sureness::Reference);
+    assert_eq!(skews[1].offset_ms, 0);
+    assert_eq!(skews[1].sureness, Sureness::Sure);
+    assert!(skews[1].uncertainty_ms.unwrap() <= 300);
+}
+
+#[test]
+fn a_slow_and_a_fast_clock_are_found_to_within_a_handover() {
+    for slow_ms in [-45_000, -7_000, 2_500, 12_000, 90_000] {
+        let skew = handovers(slow_ms, 20, 300)[1];
+        let error_ms = (skew.offset_ms - slow_ms).unsigned_abs();
+        assert!(error_ms <= skew.uncertainty_ms.unwrap(), "{slow_ms}: {skew:?}");
+        assert!(skew.uncertainty_ms.unwrap() <= 300, "{skew:?}");
+        assert_eq!(skew.sureness, Sureness::Sure);
+    }
+}
+
+#[test]
+fn one_contradiction_alone_corrects_nothing() {
+    let mut estimator = Estimator::new(2);
+    for (at_ms, file, worker) in [(1_000_000, 0, "a"), (1_011_000, 1, "b")] {
+        let mut entry = Entry::new(Timestamp(at_ms), worker, "job", EventKind::Acquired);
+        entry.source = Source { file, line: 1 };
+        entry.ttl_ms = Some(60_000);
+        estimator.push(&entry);
+    }
+    let skew = estimator.finish()[1];
+    assert_eq!((skew.offset_ms, skew.contradicted), (0, 1));
+    assert_eq!(skew.sureness, Sureness::Unknown);
+}
+
+#[test]
+fn files_that_share_nothing_are_not_compared() {
+    let mut estimator = Estimator::new(2);
+    for (file, resource) in [(0, "one"), (1, "two")] {
+        let mut entry = Entry::new(Timestamp(1_000), "w", resource, EventKind::Acquired);
+        entry.source = Source { file, line: 1 };
+        estimator.push(&entry);
+    }
+    let skews = estimator.finish();
+    assert_eq!((skews[1].pairs, skews[1].sureness), (0, Sureness::Unknown));
+}
+
+#[test]
+fn tokens_tell_the_order_of_grants() {
+    let mut estimator = Estimator::new(2);
+    for number in 0..10_u64 {
+        let file = u32::try_from(number % 2).unwrap();
+        let at_ms = 1_000_000 + number * 10_000;
+        let shown_ms = if file == 1 { at_ms - 25_000 } else { at_ms };
+        let worker = if file == 0 { "a" } else { "b" };
+        for (later_ms, event) in [(0, EventKind::Acquired), (9_000, EventKind::Released)] {
+            let mut entry = Entry::new(Timestamp(shown_ms + later_ms), worker, "job", event);
+            entry.source = Source { file, line: 1 };
+            entry.token = Some(number + 1);
+            estimator.push(&entry);
+        }
+    }
+    let skew = estimator.finish()[1];
+    assert!((skew.offset_ms - 25_000).abs() <= 1_000, "{skew:?}");
+}

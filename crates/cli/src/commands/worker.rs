@@ -1,0 +1,156 @@
+//! `worker`: claims jobs of a server and renders them.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use anyhow::Context;
+use palisade_core::WorkerName;
+use palisade_worker::{
+    Components, Worker, WorkerConfig,
+    clock::BoottimeClock,
+    control_plane::HttpConnector,
+    disk::SystemDisk,
+    entropy::OsEntropy,
+    events::{EventSink, NoEvents, Stamped},
+    process::NannyCommand,
+    recipes,
+    render::Renderer,
+    render_runner::RenderRunner,
+};
+
+use crate::{args::Common, exit::Usage, logs, output, signals::EndSignals, span::Span};
+
+/// Flags of `worker`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WorkerArgs {
+    /// What it is called; the machine's name if not given.
+    #[arg(long, value_name = "NAME")]
+    name: Option<WorkerName>,
+    /// Its data directory: scratch, inputs, a lock. One process owns it.
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// A folder of TOML files with an operator's own recipes, as the server has them.
+    #[arg(long, value_name = "DIR")]
+    recipes: Option<PathBuf>,
+    #[command(flatten)]
+    how: HowArgs,
+    /// Print what happens as JSON lines on standard output.
+    #[arg(long)]
+    events: bool,
+}
+
+/// How a worker works.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct HowArgs {
+    /// How many renders may run at a time.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) slots: usize,
+    /// How long a lease is kept without renewal: the longest that a crash of the machine stalls a
+    /// job. A killed worker's jobs are free in seconds, whatever the ttl.
+    #[arg(long, default_value = "30s", value_name = "SPAN")]
+    pub(crate) ttl: Span,
+    /// How long a render is kept frozen while nobody confirms its lease.
+    #[arg(long, default_value = "5m", value_name = "SPAN")]
+    pub(crate) doubt_grace: Span,
+    /// How long renders may go on after SIGTERM; until they are done if not given.
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) drain_for: Option<Span>,
+    /// How much of the disk is left free, in MiB.
+    #[arg(long, default_value_t = 256, value_name = "MIB")]
+    pub(crate) keep_free: u64,
+}
+
+impl Default for HowArgs {
+    fn default() -> Self {
+        let (ttl, doubt_grace) = (Span::seconds(30), Span::seconds(300));
+        Self { slots: 1, ttl, doubt_grace, drain_for: None, keep_free: 256 }
+    }
+}
+
+/// Events as JSON lines on standard output.
+#[derive(Debug)]
+struct Lines;
+
+impl EventSink for Lines {
+    fn write(&self, event: &Stamped) {
+        output::line(&serde_json::to_string(event).expect("events are plain data"));
+    }
+}
+
+pub(crate) async fn run(args: WorkerArgs, common: Common) -> anyhow::Result<ExitCode> {
+    logs::start("info");
+    let Some(url) = &common.server else {
+        let text = "server: none was named; give --server URL or set PALISADE_SERVER";
+        return Err(Usage(text.to_owned()).into());
+    };
+    let name = match args.name {
+        Some(name) => name,
+        None => machine_name()?,
+    };
+    let events: Arc<dyn EventSink> = if args.events { Arc::new(Lines) } else { Arc::new(NoEvents) };
+    let place = Place { data: &args.data, recipes: args.recipes.as_deref() };
+    let mut signals = EndSignals::listen()?;
+    let mut worker = start(url, name, &place, &args.how, events).await?;
+    signals.next().await;
+    worker.drain();
+    tokio::select! {
+        () = worker.finished() => return Ok(ExitCode::SUCCESS),
+        () = signals.next() => worker.hand_back(),
+    }
+    worker.finished().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where a worker's own things are.
+pub(crate) struct Place<'path> {
+    pub(crate) data: &'path Path,
+    pub(crate) recipes: Option<&'path Path>,
+}
+
+/// Starts a worker of the server at `url`.
+pub(crate) async fn start(
+    url: &str,
+    name: WorkerName,
+    place: &Place<'_>,
+    how: &HowArgs,
+    events: Arc<dyn EventSink>,
+) -> anyhow::Result<Worker> {
+    std::fs::create_dir_all(place.data)
+        .with_context(|| format!("data: cannot make {}", place.data.display()))?;
+    let book = recipes::load(place.recipes)?;
+    let nanny = NannyCommand::this_program(&[crate::NANNY]);
+    let renderer = Renderer::new(nanny, Arc::new(BoottimeClock));
+    let (runner, missing) = RenderRunner::find_tools(renderer, &book, place.data).await;
+    for (tool, error) in missing {
+        output::note(&format!(
+            "palisade: {tool} is not to be had, its recipes are not offered: \
+                               {error}"
+        ));
+    }
+    let config = WorkerConfig {
+        slots: how.slots,
+        ttl_ms: how.ttl.ms(),
+        doubt_grace_ms: how.doubt_grace.ms(),
+        drain_for_ms: how.drain_for.map(Span::ms),
+        free_bytes_min: how.keep_free.saturating_mul(1 << 20),
+        ..WorkerConfig::new(name, place.data.to_owned())
+    };
+    let parts = Components {
+        connector: Arc::new(HttpConnector::new(url)?),
+        timer: Arc::new(BoottimeClock),
+        entropy: Arc::new(OsEntropy),
+        runner: Arc::new(runner),
+        recipes: Arc::new(book),
+        disk: Arc::new(SystemDisk),
+        events,
+    };
+    Ok(Worker::start(config, parts).await?)
+}
+
+fn machine_name() -> anyhow::Result<WorkerName> {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    name.parse().context("name: this machine's name does not serve; give --name NAME")
+}

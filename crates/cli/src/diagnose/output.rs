@@ -1,0 +1,64 @@
+//! Prints reports and pictures.
+
+use std::io::{IsTerminal, Write};
+
+use anyhow::Context;
+use palisade_audit::report::{Report, json, text};
+use palisade_audit::timeline::{Style, Timeline, draw_svg, draw_text};
+
+use super::DiagnoseArgs;
+
+/// Columns where there is no terminal to ask.
+const WIDTH: usize = 100;
+/// How wide a picture in a file of its own is, in units.
+const SVG_WIDTH: u64 = 1_200;
+
+/// Prints a report, as text or as JSON.
+pub(super) fn report(args: &DiagnoseArgs, report: &Report<'_>) -> anyhow::Result<()> {
+    if args.json {
+        let value = serde_json::to_string_pretty(&json(report)).context("cannot write JSON")?;
+        print(&format!("{value}\n"))
+    } else {
+        print(&text(report, style(args)))
+    }
+}
+
+/// Prints a picture, and writes it to a file if that was asked for.
+pub(super) fn timeline(args: &DiagnoseArgs, timeline: &Timeline) -> anyhow::Result<()> {
+    if let Some(path) = &args.svg {
+        std::fs::write(path, draw_svg(timeline, SVG_WIDTH))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    print(&draw_text(timeline, style(args)))
+}
+
+fn style(args: &DiagnoseArgs) -> Style {
+    let terminal = std::io::stdout().is_terminal();
+    let colour = match args.color.as_str() {
+        "always" => true,
+        "never" => false,
+        _ => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+    };
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let width = args.width.or(columns).unwrap_or_else(|| terminal_width(terminal));
+    Style { width: width.clamp(60, 400), colour }
+}
+
+fn terminal_width(terminal: bool) -> usize {
+    if !terminal {
+        return WIDTH;
+    }
+    comfy_table::Table::new()
+        .set_content_arrangement(comfy_table::ContentArrangement::Dynamic)
+        .width()
+        .map_or(WIDTH, usize::from)
+}
+
+/// Prints; that a reader has gone (`| head`) is no failure.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot write to standard output"),
+    }
+}

@@ -1,0 +1,105 @@
+//! What runs beside the requests: the journal's news to those who wait, suspicions, and grants
+//! that nobody took.
+
+use std::time::Duration;
+
+use palisade_core::{JobId, lease::Pair};
+use palisade_store::{
+    Failure, StoreExt,
+    command::{Release, Suspect},
+    events::Batch,
+    query::{Query, View},
+};
+use tokio::sync::{broadcast, mpsc};
+
+use crate::app::App;
+
+/// Tells everybody who waits what was committed. Ends with the store.
+pub(crate) async fn tell_news(app: App, mut changes: broadcast::Receiver<Batch>) {
+    loop {
+        match changes.recv().await {
+            Ok(batch) => {
+                app.sessions.tell(&batch);
+                app.job_waits.tell(&batch);
+                app.claims.tell(&batch);
+            }
+            Err(broadcast::error::RecvError::Lagged(missed)) => {
+                tracing::warn!(missed, "fell behind the journal; everybody looks for themselves");
+                learn_holders(&app).await;
+                app.job_waits.tell_all();
+                app.claims.tell_all();
+            }
+            Err(broadcast::error::RecvError::Closed) => return,
+        }
+    }
+}
+
+/// Learns who holds what, for the sessions' streams.
+pub(crate) async fn learn_holders(app: &App) {
+    match app.store.query(Query::Leases).await {
+        Ok(View::Leases(held)) => app.sessions.learn(held),
+        Ok(_) => unreachable!("each query is answered by its own kind"),
+        Err(failure) => tracing::error!(%failure, "cannot learn who holds what"),
+    }
+}
+
+/// Wakes claims when their time has come.
+pub(crate) async fn keep_time(app: App) {
+    app.claims.keep_time(&app).await;
+}
+
+/// Suspects sessions that are gone. The store's own time is the store's matter.
+pub(crate) async fn suspect(app: App) {
+    loop {
+        tokio::time::sleep(app.config.look_every).await;
+        let suspects = app.sessions.due(app.store.now());
+        // A server that stops has ended the sessions itself.
+        if suspects.is_empty() || app.stopping.is_cancelled() {
+            continue;
+        }
+        let suspects: Vec<_> = suspects
+            .into_iter()
+            .map(|(session, seen_at)| {
+                tracing::info!(%session, "a session is gone; its leases become claimable");
+                Suspect { session, seen_at }
+            })
+            .collect();
+        for failure in app.store.run_all(suspects).await.into_iter().filter_map(Result::err) {
+            // Not asked again: the leases' time does the rest.
+            tracing::error!(%failure, "a session that is gone could not be suspected");
+        }
+    }
+}
+
+/// What the task that hands grants back is told.
+#[derive(Debug)]
+pub(crate) enum Returned {
+    /// A grant that nobody took.
+    Grant(JobId, Pair),
+    /// No more will come.
+    End,
+}
+
+/// How long to wait before a grant that nobody took is handed back once more.
+const AGAIN: Duration = Duration::from_millis(500);
+/// How often it is tried. After that the lease's time does the rest.
+const TRIES: usize = 10;
+
+/// Hands back grants whose claimer had gone when they were committed.
+pub(crate) async fn hand_back(app: App, mut returned: mpsc::UnboundedReceiver<Returned>) {
+    while let Some(Returned::Grant(job, pair)) = returned.recv().await {
+        for _ in 0..TRIES {
+            match app.store.run(Release { job, pair }).await {
+                Ok(_) => tracing::info!(%job, token = %pair.token, "handed back: nobody took it"),
+                Err(Failure::Refused(refusal)) => {
+                    tracing::debug!(%job, token = %pair.token, %refusal, "not handed back");
+                }
+                Err(Failure::Unavailable(_) | Failure::Unknown(_)) => {
+                    tokio::time::sleep(AGAIN).await;
+                    continue;
+                }
+            }
+            break;
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The server over real HTTP on loopback.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod bad_input;
+mod blobs;
+mod claims;
+mod faults;
+mod good_paths;
+mod openapi;
+mod outputs;
+mod restart;
+mod sessions;
+mod stopping;
+mod streams;
+mod support;

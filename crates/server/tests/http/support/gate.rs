@@ -1,0 +1,83 @@
+//! A store whose answers to claims can be held back after their commit, and which can be made to
+//! fail.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use palisade_core::Timestamp;
+use palisade_store::{
+    Failure, Store,
+    command::{Answer, Command},
+    events::Batch,
+    memory::MemoryStore,
+    query::{Query, View},
+};
+use tokio::sync::{broadcast, watch};
+
+/// The store, and the gate before its answers.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    store: MemoryStore,
+    held: watch::Sender<Option<usize>>,
+    failure: Mutex<Option<Failure>>,
+}
+
+impl Gate {
+    pub(crate) fn over(store: MemoryStore) -> Arc<Self> {
+        Arc::new(Self { store, held: watch::Sender::new(None), failure: Mutex::new(None) })
+    }
+
+    /// From now on answers to claims are held back.
+    pub(crate) fn hold(&self) {
+        self.held.send_replace(Some(0));
+    }
+
+    /// Waits until so many answers are held back.
+    pub(crate) async fn until_held(&self, count: usize) {
+        self.held.subscribe().wait_for(|held| *held == Some(count)).await.unwrap();
+    }
+
+    /// Lets all answers out, and holds no more.
+    pub(crate) fn open(&self) {
+        self.held.send_replace(None);
+    }
+
+    /// From now on everything fails like this.
+    pub(crate) fn fail(&self, failure: Option<Failure>) {
+        *self.failure.lock().unwrap() = failure;
+    }
+}
+
+#[async_trait]
+impl Store for Gate {
+    async fn execute(&self, commands: Vec<Command>) -> Vec<Result<Answer, Failure>> {
+        let failure = self.failure.lock().unwrap().clone();
+        if let Some(failure) = failure {
+            return vec![Err(failure); commands.len()];
+        }
+        let claims = commands.iter().any(|command| matches!(command, Command::Claim(_)));
+        let answers = self.store.execute(commands).await;
+        if claims {
+            self.held.send_if_modified(|held| {
+                *held = held.map(|count| count + 1);
+                held.is_some()
+            });
+            let _ = self.held.subscribe().wait_for(Option::is_none).await;
+        }
+        answers
+    }
+
+    async fn query(&self, query: Query) -> Result<View, Failure> {
+        let failure = self.failure.lock().unwrap().clone();
+        failure.map_or(Ok(()), Err)?;
+        self.store.query(query).await
+    }
+
+    fn changes(&self) -> broadcast::Receiver<Batch> {
+        self.store.changes()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.store.now()
+    }
+}

@@ -1,0 +1,138 @@
+//! The verbs over HTTP.
+
+use std::{error::Error, path::Path, time::Duration};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use palisade_api::{
+    Client, ClientError,
+    client::{Download, SessionStream, Upload},
+    wire::{
+        ClaimRequest, ClaimResponse, CompleteRequest, CompleteResponse, FailRequest,
+        HeartbeatRequest, HeartbeatResponse, ReleaseRequest, RequeuedResponse, SessionEvent,
+    },
+};
+use palisade_core::{Digest, JobId, lease::Pair};
+
+use super::{CallError, Chunks, Connector, ControlPlane, SessionEvents};
+
+/// Connects to a server by its address.
+#[derive(Debug, Clone)]
+pub struct HttpConnector {
+    url: String,
+}
+
+impl HttpConnector {
+    /// For the server at `url` (`http://127.0.0.1:7070`).
+    pub fn new(url: &str) -> Result<Self, CallError> {
+        Client::new(url)?;
+        Ok(Self { url: url.to_owned() })
+    }
+}
+
+impl Connector for HttpConnector {
+    fn connect(&self) -> Result<Box<dyn ControlPlane>, CallError> {
+        Ok(Box::new(Client::new(&self.url)?))
+    }
+}
+
+#[async_trait]
+impl ControlPlane for Client {
+    async fn claim(&self, claim: &ClaimRequest) -> Result<ClaimResponse, CallError> {
+        Ok(Self::claim(self, claim).await?)
+    }
+
+    async fn heartbeat(
+        &self,
+        beat: &HeartbeatRequest,
+        timeout_ms: u64,
+    ) -> Result<HeartbeatResponse, CallError> {
+        Ok(Self::heartbeat(self, beat, Duration::from_millis(timeout_ms)).await?)
+    }
+
+    async fn complete(
+        &self,
+        job: JobId,
+        complete: &CompleteRequest,
+    ) -> Result<CompleteResponse, CallError> {
+        Ok(Self::complete(self, &job.to_string(), complete).await?)
+    }
+
+    async fn fail(&self, job: JobId, fail: &FailRequest) -> Result<RequeuedResponse, CallError> {
+        Ok(Self::fail(self, &job.to_string(), fail).await?)
+    }
+
+    async fn release(
+        &self,
+        job: JobId,
+        release: &ReleaseRequest,
+    ) -> Result<RequeuedResponse, CallError> {
+        Ok(Self::release(self, &job.to_string(), release).await?)
+    }
+
+    async fn session(
+        &self,
+        worker: &str,
+        session: &str,
+    ) -> Result<Box<dyn SessionEvents>, CallError> {
+        Ok(Box::new(Self::session(self, worker, session).await?))
+    }
+
+    async fn blob(&self, digest: Digest) -> Result<Box<dyn Chunks>, CallError> {
+        Ok(Box::new(Self::blob(self, digest).await?))
+    }
+
+    async fn upload(
+        &self,
+        path: &Path,
+        job: JobId,
+        pair: Pair,
+    ) -> Result<(Digest, u64), CallError> {
+        let purpose = Upload::Output { job: job.to_string(), pair };
+        Ok(Self::upload(self, path, &purpose).await?)
+    }
+}
+
+#[async_trait]
+impl SessionEvents for SessionStream {
+    async fn next(&mut self) -> Result<Option<SessionEvent>, CallError> {
+        Ok(Self::next(self).await?)
+    }
+}
+
+#[async_trait]
+impl Chunks for Download {
+    async fn next(&mut self) -> Result<Option<Bytes>, CallError> {
+        Ok(Self::next(self).await?)
+    }
+}
+
+impl From<ClientError> for CallError {
+    fn from(error: ClientError) -> Self {
+        let message = with_causes(&error);
+        match error {
+            // Full is an answer, although its status is a server's fault: asking again at once
+            // would find it full again.
+            ClientError::Refused(problem) if problem.status == 507 => Self::Refused(problem),
+            error if error.is_unconfirmed() => Self::Unconfirmed { message },
+            ClientError::Refused(problem) => Self::Refused(problem),
+            ClientError::File { path, source } => Self::File { path, message: source.to_string() },
+            ClientError::Address { .. }
+            | ClientError::Unreachable { .. }
+            | ClientError::Unknown { .. }
+            | ClientError::Foreign { .. } => Self::Address { message },
+        }
+    }
+}
+
+/// An error with what caused it, in one line.
+fn with_causes(error: &dyn Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line.push_str(": ");
+        line.push_str(&error.to_string());
+        cause = error.source();
+    }
+    line
+}
