@@ -62,8 +62,11 @@ pub(crate) fn run(args: &SimulateArgs, json: bool) -> anyhow::Result<ExitCode> {
     if json {
         output::json(&report);
     } else {
-        let head: Vec<_> = HEAD.to_vec();
-        output::line(&output::table(&head, report.rows()));
+        let mut table = output::table(HEAD);
+        for row in report.rows() {
+            table.add_row(row);
+        }
+        output::line(&table.to_string());
         output::line(&report.sentence());
     }
     Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(exit::FAILED) })
@@ -74,9 +77,9 @@ fn config(args: &SimulateArgs) -> anyhow::Result<Config> {
         "all" => Design::ALL.to_vec(),
         name => vec![name.parse()?],
     };
-    let threads = args.threads.unwrap_or_else(|| {
-        std::thread::available_parallelism().map_or(2, std::num::NonZero::get)
-    });
+    let threads = args
+        .threads
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(2, std::num::NonZero::get));
     Ok(Config {
         designs,
         seed: args.seed,

@@ -198,10 +198,7 @@ impl State {
 type Told = (Option<Reply>, Option<Promise>);
 
 /// What a worker makes of an answer, and what it relies on from then on.
-fn understood(
-    request: &Request,
-    answer: &Result<Answer, Failure>,
-) -> Told {
+fn understood(request: &Request, answer: &Result<Answer, Failure>) -> Told {
     match (request, answer) {
         (Request::Claim { worker, number, .. }, Ok(Answer::Claim(claimed))) => {
             let (worker, number) = (*worker, *number);
@@ -315,7 +312,7 @@ impl Model for Attempts {
         for (worker, person) in state.people.iter().enumerate() {
             match person.at {
                 At::Idle if person.claims < CLAIMS_MAX[worker] => {
-                    actions.push(Action::Claim(worker))
+                    actions.push(Action::Claim(worker));
                 }
                 At::Holding(_) => {
                     actions.extend([Action::Complete(worker), Action::Fail(worker)]);
