@@ -45,7 +45,7 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 
 async fn run_async(verb: Verb, common: Common) -> anyhow::Result<ExitCode> {
     match verb {
-        Verb::Up(args) => up::run(args).await,
+        Verb::Up(args) => up::run(args, common).await,
         Verb::Serve(args) => serve::run(args).await,
         Verb::Worker(args) => worker::run(args, common).await,
         Verb::Export(args) => export::run(args, common).await,
@@ -73,5 +73,18 @@ pub(crate) fn client(common: &Common) -> anyhow::Result<Client> {
         let text = "server: none was named; give --server URL or set PALISADE_SERVER";
         return Err(Usage(text.to_owned()).into());
     };
-    Ok(Client::new(url)?)
+    Ok(match token(common)? {
+        Some(token) => Client::with_token(url, &token)?,
+        None => Client::new(url)?,
+    })
+}
+
+/// The token that the server asks for: the first line of its file.
+pub(crate) fn token(common: &Common) -> anyhow::Result<Option<String>> {
+    let Some(path) = &common.token_file else { return Ok(None) };
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("token-file: cannot read {}", path.display()))?;
+    let token = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+    let missing = || Usage(format!("token-file: {} has no token", path.display()));
+    Ok(Some(token.ok_or_else(missing)?.to_owned()))
 }

@@ -7,11 +7,11 @@ use palisade_api::Client;
 use palisade_server::Server;
 use palisade_worker::{Worker, events::NoEvents};
 
-use crate::{logs, output, signals::EndSignals};
+use crate::{args::Common, logs, output, signals::EndSignals};
 
 use super::{
     serve::{self, PlaceArgs, ServeArgs},
-    worker::{self, HowArgs, Place},
+    worker::{self, HowArgs, Place, ServerAddress},
 };
 
 /// Flags of `up`.
@@ -26,11 +26,14 @@ pub(crate) struct UpArgs {
     how: HowArgs,
 }
 
-pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: UpArgs, common: Common) -> anyhow::Result<ExitCode> {
     logs::start("info");
+    let token = super::token(&common)?;
+    let token = token.as_deref();
     let mut signals = EndSignals::listen()?;
     let server = serve::start(&args.serve).await?;
-    let workers = start_workers(&server, &args.serve.place, args.workers, &args.how).await?;
+    let workers =
+        start_workers(&server, &args.serve.place, (args.workers, &args.how), token).await?;
     output::note(&format!("palisade: serving at {}, {} worker(s)", server.url(), workers.len()));
     signals.next().await;
     tokio::select! {
@@ -52,16 +55,18 @@ async fn finish(mut workers: Vec<Worker>) {
 async fn start_workers(
     server: &Server,
     place: &PlaceArgs,
-    count: u16,
-    how: &HowArgs,
+    (count, how): (u16, &HowArgs),
+    token: Option<&str>,
 ) -> anyhow::Result<Vec<Worker>> {
-    let mut workers = Vec::new();
+    // A server that asks for a token lets its own workers in with one of them.
+    let (url, mut workers) = (server.url(), Vec::new());
+    let address = ServerAddress { url: &url, token };
     for number in 1..=count {
         let name = format!("local-{number}").parse().context("a worker's name")?;
         let data = place.data.join("workers").join(number.to_string());
         let own = Place { data: &data, recipes: place.recipes.as_deref() };
         let events = Arc::new(NoEvents);
-        workers.push(worker::start(&server.url(), name, &own, how, events).await?);
+        workers.push(worker::start(address, name, &own, how, events).await?);
     }
     Ok(workers)
 }
@@ -103,7 +108,7 @@ impl Embedded {
         let args = ServeArgs { place, listen, tokens: None, hosts: Vec::new() };
         let server = serve::start(&args).await?;
         let how = HowArgs::default();
-        let mut workers = start_workers(&server, &args.place, 1, &how).await?;
+        let mut workers = start_workers(&server, &args.place, (1, &how), None).await?;
         let worker = workers.pop().expect("one was started");
         let client = Client::new(&server.url())?;
         Ok(Self { client, server, worker, _temporary: temporary })

@@ -93,7 +93,9 @@ pub(crate) async fn run(args: WorkerArgs, common: Common) -> anyhow::Result<Exit
     let events: Arc<dyn EventSink> = if args.events { Arc::new(Lines) } else { Arc::new(NoEvents) };
     let place = Place { data: &args.data, recipes: args.recipes.as_deref() };
     let mut signals = EndSignals::listen()?;
-    let mut worker = start(url, name, &place, &args.how, events).await?;
+    let token = super::token(&common)?;
+    let server = ServerAddress { url, token: token.as_deref() };
+    let mut worker = start(server, name, &place, &args.how, events).await?;
     signals.next().await;
     worker.drain();
     tokio::select! {
@@ -110,9 +112,16 @@ pub(crate) struct Place<'path> {
     pub(crate) recipes: Option<&'path Path>,
 }
 
-/// Starts a worker of the server at `url`.
+/// The server that a worker works for.
+#[derive(Clone, Copy)]
+pub(crate) struct ServerAddress<'text> {
+    pub(crate) url: &'text str,
+    pub(crate) token: Option<&'text str>,
+}
+
+/// Starts a worker of that server.
 pub(crate) async fn start(
-    url: &str,
+    server: ServerAddress<'_>,
     name: WorkerName,
     place: &Place<'_>,
     how: &HowArgs,
@@ -139,7 +148,7 @@ pub(crate) async fn start(
         ..WorkerConfig::new(name, place.data.to_owned())
     };
     let parts = Components {
-        connector: Arc::new(HttpConnector::new(url)?),
+        connector: Arc::new(HttpConnector::new(server.url, server.token)?),
         timer: Arc::new(BoottimeClock),
         entropy: Arc::new(OsEntropy),
         runner: Arc::new(runner),
