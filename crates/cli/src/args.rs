@@ -71,4 +71,8 @@ pub(crate) enum Verb {
     SqlGuard(crate::commands::sql_guard::SqlGuardArgs),
     /// Export real videos on real workers, one of which is killed and two of which are paused.
     Demo(DemoArgs),
+    /// Put six designs under the same faults, drawn from seeds, and count what each gets wrong.
+    Simulate(crate::commands::simulate::SimulateArgs),
+    /// Search every schedule of small worlds, over the real rules.
+    Explore(crate::commands::explore::ExploreArgs),
 }

@@ -1,6 +1,6 @@
 //! Chance, all of it from one seed. Whole numbers alone: no float rounds differently elsewhere.
 
-/// A stream of random numbers (SplitMix64). The same seed gives the same stream, everywhere.
+/// A stream of random numbers (`SplitMix64`). The same seed gives the same stream, everywhere.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Dice {
     state: u64,
@@ -20,12 +20,12 @@ impl Dice {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
         let mut forked = Self { state: self.state ^ label };
-        forked.state = forked.next();
+        forked.state = forked.draw();
         forked
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -35,13 +35,13 @@ impl Dice {
 
     /// The next 128 bits.
     pub fn next_u128(&mut self) -> u128 {
-        u128::from(self.next()) << 64 | u128::from(self.next())
+        u128::from(self.draw()) << 64 | u128::from(self.draw())
     }
 
     /// A number below `end`; 0 when `end` is 0.
     pub fn below(&mut self, end: u64) -> u64 {
         // The bias of a remainder is below 2^-40 for every range used here.
-        if end == 0 { 0 } else { self.next() % end }
+        if end == 0 { 0 } else { self.draw() % end }
     }
 
     /// A number from `low` to `high`, both included.

@@ -2,6 +2,7 @@
 
 pub(crate) mod cancel;
 pub(crate) mod demo;
+pub(crate) mod explore;
 pub(crate) mod export;
 pub(crate) mod get;
 pub(crate) mod history;
@@ -11,6 +12,7 @@ pub(crate) mod jobs;
 pub(crate) mod recipes;
 pub(crate) mod retry;
 pub(crate) mod serve;
+pub(crate) mod simulate;
 pub(crate) mod sql_guard;
 pub(crate) mod submit;
 pub(crate) mod up;
@@ -60,6 +62,8 @@ async fn run_async(verb: Verb, common: Common) -> anyhow::Result<ExitCode> {
         Verb::Diagnose(args) => crate::diagnose::run(&args.with_json(common.json)),
         Verb::SqlGuard(args) => Ok(sql_guard::run(&args)),
         Verb::Demo(args) => demo::run(args, common).await,
+        Verb::Simulate(args) => simulate::run(&args, common.json),
+        Verb::Explore(args) => explore::run(&args, common.json),
     }
 }
 

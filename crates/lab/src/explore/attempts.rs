@@ -72,7 +72,6 @@ pub(super) struct State {
     people: [Person; 2],
     sent: BTreeSet<Request>,
     replies: BTreeSet<Reply>,
-    undurable: Vec<(Option<Reply>, Option<Promise>)>,
     promises: BTreeSet<Promise>,
     passes: u8,
     crashes: u8,
@@ -86,8 +85,8 @@ pub(super) enum Action {
     Fail(usize),
     Serve(Request),
     Receive(Reply),
-    Commit,
-    Crash,
+    /// The server dies after it decided two requests, and before it committed.
+    Crash(Option<(Request, Request)>),
     Pass,
 }
 
@@ -141,23 +140,33 @@ impl Request {
 }
 
 impl State {
-    fn serve(&mut self, request: &Request, broken: Option<Sabotage>) -> Result<(), String> {
+    /// Decides a request. Its answer may not leave before the commit, unless somebody broke that.
+    fn decide(&mut self, request: &Request) -> Result<Told, String> {
         let before = self.engine.clone();
         let answer = self.engine.apply(&request.command(), self.now);
         self.engine.forget_journal();
         check_answer(&before, request, &answer)?;
         check_step(&before, &self.engine)?;
         let told = understood(request, &answer);
-        let unchanged = before.live == self.engine.live;
-        if broken == Some(Sabotage::ReplayBeforeCommit) && unchanged {
-            self.tell(told);
-        } else {
-            self.undurable.push(told);
+        let rests_on_nothing_new = before.live == self.engine.live;
+        if self.engine.broken == Some(Sabotage::ReplayBeforeCommit) && rests_on_nothing_new {
+            self.tell(told.clone());
         }
+        Ok(told)
+    }
+
+    fn crash(&mut self, batch: Option<&(Request, Request)>) -> Result<(), String> {
+        self.crashes += 1;
+        if let Some((first, second)) = batch {
+            self.decide(first)?;
+            self.decide(second)?;
+        }
+        self.engine.crash();
+        self.engine.start(self.now);
         Ok(())
     }
 
-    fn tell(&mut self, (reply, promise): (Option<Reply>, Option<Promise>)) {
+    fn tell(&mut self, (reply, promise): Told) {
         self.replies.extend(reply);
         self.promises.extend(promise);
     }
@@ -185,11 +194,11 @@ impl State {
     }
 }
 
+/// What an answer says, and what somebody relies on from then on.
+type Told = (Option<Reply>, Option<Promise>);
+
 /// What a worker makes of an answer, and what it relies on from then on.
-fn understood(
-    request: &Request,
-    answer: &Result<Answer, Failure>,
-) -> (Option<Reply>, Option<Promise>) {
+fn understood(request: &Request, answer: &Result<Answer, Failure>) -> Told {
     match (request, answer) {
         (Request::Claim { worker, number, .. }, Ok(Answer::Claim(claimed))) => {
             let (worker, number) = (*worker, *number);
@@ -223,7 +232,7 @@ fn understood(
     }
 }
 
-fn over(worker: usize, pair: Pair) -> (Option<Reply>, Option<Promise>) {
+fn over(worker: usize, pair: Pair) -> Told {
     (Some(Reply::Over { worker, pair }), Some(Promise::Closed(pair.token)))
 }
 
@@ -292,7 +301,6 @@ impl Model for Attempts {
             people: [person.clone(), person],
             sent: BTreeSet::new(),
             replies: BTreeSet::new(),
-            undurable: Vec::new(),
             promises: BTreeSet::new(),
             passes: 0,
             crashes: 0,
@@ -304,29 +312,30 @@ impl Model for Attempts {
         for (worker, person) in state.people.iter().enumerate() {
             match person.at {
                 At::Idle if person.claims < CLAIMS_MAX[worker] => {
-                    actions.push(Action::Claim(worker))
+                    actions.push(Action::Claim(worker));
                 }
                 At::Holding(_) => {
                     actions.extend([Action::Complete(worker), Action::Fail(worker)]);
                 }
                 At::Idle | At::Claiming(_) | At::Reporting(_) => {}
             }
-            if worker == 0 && person.seq < 1 {
+            if worker == 0 && person.seq < 1 && state.crashes == 0 {
                 actions.push(Action::Beat(worker));
             }
         }
-        if state.undurable.len() < 2 {
-            actions.extend(state.sent.iter().cloned().map(Action::Serve));
-        }
+        actions.extend(state.sent.iter().cloned().map(Action::Serve));
         let awaited = state.replies.iter().filter(|reply| state.is_awaited(reply));
         actions.extend(awaited.cloned().map(Action::Receive));
-        if !state.undurable.is_empty() || state.engine.is_dirty() {
-            actions.push(Action::Commit);
-            if state.crashes < 1 {
-                actions.push(Action::Crash);
+        // A beat on both sides of a restart is another world's concern.
+        if state.crashes < 1 && state.people[0].seq == 0 {
+            actions.push(Action::Crash(None));
+            for first in &state.sent {
+                let pairs = state.sent.iter().map(|second| Some((first.clone(), second.clone())));
+                actions.extend(pairs.map(Action::Crash));
             }
         }
-        if state.passes < 2 {
+        // Without an open attempt the time means nothing here.
+        if state.passes < 2 && job_of(&state.engine).has_open_attempt() {
             actions.push(Action::Pass);
         }
         actions
@@ -362,20 +371,13 @@ impl Model for Attempts {
                     _ => Request::Fail { worker, pair },
                 });
             }
-            Action::Serve(request) => state.serve(request, self.broken)?,
-            Action::Receive(reply) => state.receive(reply),
-            Action::Commit => {
+            Action::Serve(request) => {
+                let told = state.decide(request)?;
                 state.engine.commit();
-                for told in std::mem::take(&mut state.undurable) {
-                    state.tell(told);
-                }
+                state.tell(told);
             }
-            Action::Crash => {
-                state.crashes += 1;
-                state.undurable.clear();
-                state.engine.crash();
-                state.engine.start(state.now);
-            }
+            Action::Receive(reply) => state.receive(reply),
+            Action::Crash(batch) => state.crash(batch.as_ref())?,
             Action::Pass => {
                 state.passes += 1;
                 state.now = state.now.plus_ms(TTL_MS * 2);
@@ -387,7 +389,7 @@ impl Model for Attempts {
     fn identify(&self, state: &State, into: &mut Fingerprint) {
         bench::identify(&state.engine, into);
         into.take(&(state.now, &state.people, &state.sent, &state.replies));
-        into.take(&(&state.undurable, &state.promises));
+        into.take(&state.promises);
         into.take(&(state.passes, state.crashes));
     }
 
@@ -430,10 +432,12 @@ impl Model for Attempts {
             Action::Beat(worker) => format!("worker {worker} sends a heartbeat"),
             Action::Complete(worker) => format!("worker {worker} sends its completion"),
             Action::Fail(worker) => format!("worker {worker} reports a failure"),
-            Action::Serve(request) => format!("the server decides: {request:?}"),
+            Action::Serve(request) => format!("the server decides, commits, answers: {request:?}"),
             Action::Receive(reply) => format!("a worker hears: {reply:?}"),
-            Action::Commit => "the server commits, and answers".to_owned(),
-            Action::Crash => "the server crashes before the commit, and starts".to_owned(),
+            Action::Crash(None) => "the server crashes, and starts".to_owned(),
+            Action::Crash(Some((first, second))) => {
+                format!("the server decides {first:?} and {second:?}, crashes, and starts")
+            }
             Action::Pass => "every lease runs out".to_owned(),
         }
     }

@@ -4,12 +4,8 @@
 use std::collections::BTreeMap;
 
 use palisade_core::{
-    Digest, JobId, LeaseId, Number, Tenant, Timestamp,
-    blob::BlobState,
-    job::{Attempt, Job},
-    lease::Pair,
-    retry::RetryPolicy,
-    transition::Wish,
+    Digest, JobId, LeaseId, Number, Tenant, Timestamp, blob::BlobState, job::Job, lease::Pair,
+    retry::RetryPolicy, transition::Wish,
 };
 use palisade_store::command::{
     Answer, BeginBlob, Claim, Command, Complete, FinishBlob, Heartbeat, Pin, Submit,
@@ -107,11 +103,6 @@ pub(super) fn heartbeat(worker: usize, seq: u64, leases: Vec<(JobId, Pair)>) -> 
 /// A commit.
 pub(super) fn complete(job: JobId, pair: Pair, content: Digest) -> Command {
     Command::Complete(Complete { job, pair, manifest: manifest_of(content) })
-}
-
-/// An attempt's pair.
-pub(super) fn pair_of(attempt: &Attempt) -> Pair {
-    Pair { token: attempt.token, lease_id: attempt.lease_id }
 }
 
 /// What makes two engines the same: everything but the journal.

@@ -141,7 +141,7 @@ impl Model for Blobs {
                 At::Told { present: false, .. } => actions.push(Action::Upload(worker)),
                 At::Uploaded(_) => actions.push(Action::Finish(worker)),
                 At::Told { present: true, .. } | At::Ready => {
-                    actions.push(Action::Complete(worker))
+                    actions.push(Action::Complete(worker));
                 }
             }
             if *at != At::Over {

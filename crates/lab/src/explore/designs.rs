@@ -22,14 +22,14 @@ use super::{
 #[derive(Debug, Clone)]
 enum Records {
     Lock(LockEngine),
-    Palisade(CrashEngine),
+    Palisade(Box<CrashEngine>),
 }
 
 impl Records {
     fn engine(&mut self) -> &mut dyn Engine {
         match self {
             Self::Lock(engine) => engine,
-            Self::Palisade(engine) => engine,
+            Self::Palisade(engine) => &mut **engine,
         }
     }
 
@@ -124,11 +124,11 @@ pub(super) struct DesignModel {
 
 const NAMES: [&str; 2] = ["A", "B"];
 
-impl DesignModel {
-    fn job(&self) -> JobId {
-        JobId(palisade_core::Number::ZERO.next())
-    }
+fn job_id() -> JobId {
+    JobId(palisade_core::Number::ZERO.next())
+}
 
+impl DesignModel {
     /// What a worker makes: the same bytes, where its renderer is bit-exact.
     fn content(&self, worker: usize) -> Digest {
         bench::content_of(if self.design.effects() == Effects::Fenced { 0 } else { worker })
@@ -166,7 +166,7 @@ impl DesignModel {
     fn commit(&self, state: &mut State, worker: usize) {
         let Some(pair) = state.people[worker].pair else { return };
         let now = state.now;
-        let command = bench::complete(self.job(), pair, self.content(worker));
+        let command = bench::complete(job_id(), pair, self.content(worker));
         // Whatever the answer: nothing is left to do for this worker.
         let _ = state.records.engine().apply(&command, now);
         state.records.engine().commit();
@@ -176,7 +176,7 @@ impl DesignModel {
     fn renew(&self, state: &mut State, worker: usize) {
         let Some(pair) = state.people[worker].pair else { return };
         let now = state.now;
-        let beat = bench::heartbeat(worker, 1, vec![(self.job(), pair)]);
+        let beat = bench::heartbeat(worker, 1, vec![(job_id(), pair)]);
         let answer = state.records.engine().apply(&Command::Heartbeat(beat), now);
         state.records.engine().commit();
         let held = matches!(answer, Ok(Answer::Heartbeat(beats))
@@ -199,7 +199,7 @@ impl Model for DesignModel {
         let mut records = match self.design {
             Design::LockForever => Records::Lock(LockEngine::new(false)),
             Design::Lease | Design::LeaseHeartbeat => Records::Lock(LockEngine::new(true)),
-            _ => Records::Palisade(bench::engine(self.broken)),
+            _ => Records::Palisade(Box::new(bench::engine(self.broken))),
         };
         bench::submitted(records.engine(), 0);
         if let Records::Palisade(engine) = &mut records {
@@ -254,7 +254,7 @@ impl Model for DesignModel {
                 actions.push(Action::Crash(worker));
             }
         }
-        let complete = state.records.job(self.job()).is_some_and(|job| job.completion.is_some());
+        let complete = state.records.job(job_id()).is_some_and(|job| job.completion.is_some());
         if self.design.effects() == Effects::Projected && complete {
             actions.push(Action::Project);
         }
@@ -302,7 +302,7 @@ impl Model for DesignModel {
                 state.now = now.plus_ms(TTL_MS * 2);
             }
             Action::Project => {
-                let job = state.records.job(self.job());
+                let job = state.records.job(job_id());
                 let made = job.and_then(|job| job.completion);
                 let made = made.map(|completion| completion.manifest.outputs[0].digest);
                 state.shown.effects.extend(made);
@@ -314,8 +314,8 @@ impl Model for DesignModel {
     fn identify(&self, state: &State, into: &mut Fingerprint) {
         match &state.records {
             Records::Lock(engine) => {
-                into.take(&engine.lock_of(self.job()));
-                into.take(&state.records.job(self.job()).map(|job| job.state));
+                into.take(&engine.lock_of(job_id()));
+                into.take(&state.records.job(job_id()).map(|job| job.state));
             }
             Records::Palisade(engine) => bench::identify(engine, into),
         }
@@ -329,7 +329,7 @@ impl Model for DesignModel {
     }
 
     fn stuck(&self, state: &State) -> Option<String> {
-        let job = state.records.job(self.job())?;
+        let job = state.records.job(job_id())?;
         // Somebody who lives and has nothing to do would take the job, if it were to be had.
         let willing = state.people.iter().any(|person| person.at == At::Idle);
         let stalled = willing && job.state != JobState::Complete;

@@ -17,6 +17,9 @@ mod tests;
 
 pub use search::{Outcome, Violation};
 
+use palisade_core::Invalid;
+use serde::Serialize;
+
 use crate::{designs::Design, sabotage::Sabotage};
 
 /// A small world.
@@ -79,6 +82,23 @@ impl World {
     }
 }
 
+impl std::str::FromStr for World {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::ALL.into_iter().find(|world| world.name() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Invalid::new("world", text, format!("must be one of {names}"))
+        })
+    }
+}
+
+impl Serialize for World {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
 /// What to explore.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -99,10 +119,20 @@ impl Default for Config {
 }
 
 /// What an exploration came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Each world with its outcome, in the order asked for.
-    pub worlds: Vec<(World, Outcome)>,
+    pub worlds: Vec<Explored>,
+}
+
+/// One world, explored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Explored {
+    /// The world.
+    pub world: World,
+    /// What it came to.
+    #[serde(flatten)]
+    pub outcome: Outcome,
 }
 
 /// Explores one world.
@@ -136,14 +166,15 @@ pub fn run(config: &Config) -> Report {
         joined.flat_map(|done| done.expect("a rule that panics ends the whole")).collect()
     });
     worlds.sort_by_key(|(index, _, _)| *index);
-    let worlds = worlds.into_iter().map(|(_, world, outcome)| (world, outcome)).collect();
+    let worlds =
+        worlds.into_iter().map(|(_, world, outcome)| Explored { world, outcome }).collect();
     Report { worlds }
 }
 
 impl Report {
     /// Whether Palisade's worlds show no violation, and the others the one that they are known for.
     pub fn is_as_expected(&self) -> bool {
-        self.worlds.iter().all(|(world, outcome)| {
+        self.worlds.iter().all(|Explored { world, outcome }| {
             outcome.violation.is_some() == world.is_expected_to_fail()
                 && (outcome.complete || outcome.violation.is_some())
         })
@@ -152,7 +183,7 @@ impl Report {
     /// The report for people.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        for (world, outcome) in &self.worlds {
+        for Explored { world, outcome } in &self.worlds {
             let (states, steps, depth) = (outcome.states, outcome.steps, outcome.depth);
             text.push_str(&format!(
                 "{}: {states} states, {steps} steps, {depth} deep",

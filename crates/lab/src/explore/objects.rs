@@ -144,14 +144,13 @@ impl Model for Objects {
     fn actions(&self, state: &State) -> Vec<Action> {
         let mut actions = Vec::new();
         for worker in 0..2 {
-            match state.holders[worker] {
-                None => actions.push(Action::Claim(worker)),
-                Some(_) => {
-                    if state.ops[worker] < 3 {
-                        actions.extend([Action::Send(worker, false), Action::Send(worker, true)]);
-                    }
-                    actions.push(Action::Finish(worker));
+            if state.holders[worker].is_none() {
+                actions.push(Action::Claim(worker));
+            } else {
+                if state.ops[worker] < 3 {
+                    actions.extend([Action::Send(worker, false), Action::Send(worker, true)]);
                 }
+                actions.push(Action::Finish(worker));
             }
         }
         // Version numbers are drawn for each write; their number is what bounds repeats.

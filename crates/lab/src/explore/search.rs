@@ -60,7 +60,7 @@ impl Fingerprint {
 }
 
 /// What a search came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Outcome {
     /// Different states.
     pub states: u64,
@@ -75,7 +75,7 @@ pub struct Outcome {
 }
 
 /// A violation, and how it comes about.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Violation {
     /// What is violated.
     pub what: String,

@@ -43,7 +43,7 @@ fn palisades_designs_and_their_blobs_hold_in_every_schedule() {
         World::Blobs,
     ];
     let report = run(&Config { worlds, ..Config::default() });
-    report.worlds.iter().for_each(|(_, outcome)| whole(outcome));
+    report.worlds.iter().for_each(|explored| whole(&explored.outcome));
     assert!(report.is_as_expected());
     let text = report.text();
     assert!(text.contains("all of them, and no violation"), "{text}");

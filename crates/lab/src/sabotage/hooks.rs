@@ -84,8 +84,8 @@ fn bent(engine: &CrashEngine, broken: Sabotage, id: palisade_core::JobId, shown:
             attempt.map_or(shown, |attempt| Pair { lease_id: attempt.lease_id, ..shown })
         }
         Sabotage::OtherJobsPair => {
-            let others = engine.live.jobs.values().filter(|other| other.id != id);
-            let granted = others.filter_map(|other| other.attempt(shown.token)).next();
+            let mut others = engine.live.jobs.values().filter(|other| other.id != id);
+            let granted = others.find_map(|other| other.attempt(shown.token));
             let belongs = granted.is_some_and(|attempt| attempt.lease_id == shown.lease_id);
             open.filter(|_| belongs).unwrap_or(shown)
         }

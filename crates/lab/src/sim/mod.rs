@@ -24,10 +24,10 @@ mod tests;
 
 pub use judge::Verdict;
 pub use report::{DesignReport, Found, Report};
-pub use submitter::{capability, spec_of};
+pub(crate) use submitter::{capability, spec_of};
 pub use table::HEAD;
 pub use timeline::timeline;
-pub use worker::manifest_of;
+pub(crate) use worker::manifest_of;
 pub use world::Setting;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -69,7 +69,7 @@ impl Default for Config {
 impl Config {
     /// The setting of one run. The seed alone decides it, so that it can be replayed alone.
     pub fn setting(&self, design: Design, seed: u64) -> Setting {
-        let sqlite = self.sqlite_every > 0 && seed % self.sqlite_every == 0;
+        let sqlite = self.sqlite_every > 0 && seed.is_multiple_of(self.sqlite_every);
         Setting { seed, design, broken: self.broken, sqlite, traced: false }
     }
 }

@@ -15,7 +15,7 @@ use super::{
 
 /// Somebody who sends and receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Address {
+pub(crate) enum Address {
     /// The server.
     Server,
     /// A worker.
@@ -32,7 +32,7 @@ pub enum Address {
 
 /// One message.
 #[derive(Debug, Clone)]
-pub struct Message {
+pub(crate) struct Message {
     /// From whom.
     pub from: Address,
     /// To whom.
@@ -45,7 +45,7 @@ pub struct Message {
 
 /// What a message says.
 #[derive(Debug, Clone)]
-pub enum Body {
+pub(crate) enum Body {
     /// To the server.
     Command(Box<Command>),
     /// From the server.
@@ -64,7 +64,7 @@ pub enum Body {
 
 /// What is cut, each way by itself.
 #[derive(Debug, Default)]
-pub struct Network {
+pub(crate) struct Network {
     /// Pairs that cannot reach each other, from and to.
     pub cut: BTreeSet<(Address, Address)>,
     /// When the last message that was held up arrives.
@@ -73,7 +73,7 @@ pub struct Network {
 
 impl World {
     /// Sends a message. Nobody learns what becomes of it.
-    pub fn send(&mut self, message: Message) {
+    pub(crate) fn send(&mut self, message: Message) {
         if self.healed {
             let at = self.now + self.dice.between(1, 10);
             self.schedule(at, Event::Deliver(message));
@@ -97,13 +97,13 @@ impl World {
     }
 
     /// A fresh call id.
-    pub fn new_call(&mut self) -> u64 {
+    pub(crate) fn new_call(&mut self) -> u64 {
         self.calls += 1;
         self.calls
     }
 
     /// Hands a message to whom it is for.
-    pub fn deliver(&mut self, message: Message) {
+    pub(crate) fn deliver(&mut self, message: Message) {
         match (message.to, message.body) {
             (Address::Server, body) => {
                 self.server_hears(Message { body, ..message });

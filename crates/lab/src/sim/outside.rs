@@ -12,7 +12,7 @@ use crate::sabotage::Sabotage;
 
 /// A kind of effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// The finished file, written to storage.
     Write,
     /// A row in the customer's database.
@@ -23,10 +23,10 @@ pub enum Kind {
 
 impl Kind {
     /// All of them, in the order in which a worker does them.
-    pub const ALL: [Self; 3] = [Self::Write, Self::Database, Self::Notification];
+    pub(crate) const ALL: [Self; 3] = [Self::Write, Self::Database, Self::Notification];
 
     /// The word for it.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Write => "write",
             Self::Database => "database",
@@ -37,7 +37,7 @@ impl Kind {
 
 /// What an effect shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stamp {
+pub(crate) enum Stamp {
     /// Nothing but who writes, so that a call asked again is not taken twice.
     Bare(Pair),
     /// A grant's pair.
@@ -48,7 +48,7 @@ pub enum Stamp {
 
 /// Something done to the outside.
 #[derive(Debug, Clone)]
-pub struct Effect {
+pub(crate) struct Effect {
     /// What.
     pub kind: Kind,
     /// For which job.
@@ -65,7 +65,7 @@ pub struct Effect {
 
 /// What the outside answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Receipt {
+pub(crate) enum Receipt {
     /// Done, now or before.
     Done,
     /// A lower number than one seen before.
@@ -74,7 +74,7 @@ pub enum Receipt {
 
 /// An effect that lasted, as an outsider sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lasting {
+pub(crate) struct Lasting {
     /// When, in ms.
     pub at: u64,
     /// What.
@@ -100,7 +100,7 @@ struct Placed {
 
 /// The outside.
 #[derive(Debug, Default)]
-pub struct Outside {
+pub(crate) struct Outside {
     /// Every effect that lasted, in order.
     pub lasting: Vec<Lasting>,
     /// Numbers that were accepted although a higher one had been, as an outsider's log shows.
@@ -115,12 +115,12 @@ pub struct Outside {
 
 impl Outside {
     /// An outside that has seen nothing yet.
-    pub fn new(broken: Option<Sabotage>) -> Self {
+    pub(crate) fn new(broken: Option<Sabotage>) -> Self {
         Self { broken, ..Self::default() }
     }
 
     /// Takes an effect, or refuses it.
-    pub fn receive(&mut self, effect: &Effect, now: u64) -> Receipt {
+    pub(crate) fn receive(&mut self, effect: &Effect, now: u64) -> Receipt {
         match effect.stamp {
             Stamp::Bare(pair) => {
                 if self.bare.insert((effect.kind, effect.job, pair)) {
@@ -134,7 +134,7 @@ impl Outside {
     }
 
     /// What stands under a name now.
-    pub fn published(&self, target: &str) -> Option<(Number, Digest)> {
+    pub(crate) fn published(&self, target: &str) -> Option<(Number, Digest)> {
         self.pointers.get(target).copied()
     }
 

@@ -4,7 +4,7 @@ use crate::random::Dice;
 
 /// One export to be wished for.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub(crate) struct Wanted {
     /// When it is submitted, in ms.
     pub at_ms: u64,
     /// How long its rendering takes, in ms. It fits a lease on a good day.
@@ -21,7 +21,7 @@ pub struct Wanted {
 
 /// Everything that is drawn from the seed before the run. Rates are in a thousand.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// How many workers there are.
     pub workers: usize,
     /// What is wished for.
@@ -80,7 +80,7 @@ pub struct Plan {
 
 impl Plan {
     /// Draws a plan.
-    pub fn draw(seed: u64) -> Self {
+    pub(crate) fn draw(seed: u64) -> Self {
         let mut dice = Dice::new(seed).fork("plan");
         let ttl_ms = dice.between(8, 30) * 1_000;
         let wanted = draw_wanted(&mut dice, ttl_ms);

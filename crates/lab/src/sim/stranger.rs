@@ -21,7 +21,7 @@ use super::{
 
 /// The stranger.
 #[derive(Debug, Default)]
-pub struct Stranger {
+pub(crate) struct Stranger {
     calls: BTreeSet<u64>,
     /// What it was answered although nothing was granted to it.
     pub believed: Vec<String>,

@@ -29,7 +29,7 @@ const LOOK_MS: u64 = 5_000;
 
 /// One wish, and how far it is.
 #[derive(Debug)]
-pub struct Wished {
+pub(crate) struct Wished {
     /// What is wanted.
     pub wanted: Wanted,
     /// What it was answered.
@@ -42,7 +42,7 @@ pub struct Wished {
 
 /// The submitter.
 #[derive(Debug)]
-pub struct Submitter {
+pub(crate) struct Submitter {
     /// The wishes, in the plan's order.
     pub wishes: Vec<Wished>,
     calls: BTreeMap<u64, Asked>,
@@ -58,13 +58,13 @@ enum Asked {
 }
 
 /// The one recipe of the lab.
-pub fn capability() -> Capability {
+pub(crate) fn capability() -> Capability {
     let recipe = "render".parse().expect("a fine name");
     Capability { recipe, definition: Digest::of(b"the lab's renderer") }
 }
 
 /// The specification of a rendering.
-pub fn spec_of(rendering: u64) -> Spec {
+pub(crate) fn spec_of(rendering: u64) -> Spec {
     let Capability { recipe, definition } = capability();
     let name = "n".parse().expect("a fine name");
     let parameters = BTreeMap::from([(name, rendering.to_string())]);
@@ -74,7 +74,7 @@ pub fn spec_of(rendering: u64) -> Spec {
 impl Submitter {
     /// A submitter with everything before it. Wishes that share a job or a name are Palisade's
     /// alone: the other designs know neither.
-    pub fn new(plan: &Plan, design: Design) -> Self {
+    pub(crate) fn new(plan: &Plan, design: Design) -> Self {
         let wishes = plan.wanted.iter().filter(|wanted| {
             design.effects() == crate::designs::Effects::Projected || !wanted.is_extra
         });
@@ -94,18 +94,18 @@ impl Submitter {
     }
 
     /// When each wish is sent.
-    pub fn schedule(&self) -> Vec<(usize, u64)> {
+    pub(crate) fn schedule(&self) -> Vec<(usize, u64)> {
         self.wishes.iter().enumerate().map(|(index, wish)| (index, wish.wanted.at_ms)).collect()
     }
 
     /// How long a job's rendering takes, in ms.
-    pub fn render_ms(&self, job: &Job) -> u64 {
+    pub(crate) fn render_ms(&self, job: &Job) -> u64 {
         let of_key = self.wishes.iter().find(|wish| spec_of(wish.wanted.rendering) == job.spec);
         of_key.map_or(1_000, |wish| wish.wanted.render_ms)
     }
 
     /// Under which name a submission is published.
-    pub fn target_of(&self, request: Option<&RequestId>) -> String {
+    pub(crate) fn target_of(&self, request: Option<&RequestId>) -> String {
         let index = request.and_then(|id| {
             let (index, _) = id.as_str().strip_prefix('r')?.split_once('-')?;
             index.parse::<usize>().ok()
@@ -115,7 +115,7 @@ impl Submitter {
     }
 
     /// Whether everything was answered.
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.wishes.iter().all(|wish| {
             let withdrawn = wish.wanted.withdrawn_after_ms.is_none() || wish.withdrawn.is_some();
             wish.acknowledged.is_some() && withdrawn
@@ -123,7 +123,7 @@ impl Submitter {
     }
 
     /// The jobs that somebody still wants.
-    pub fn wanted_jobs(&self) -> Vec<JobId> {
+    pub(crate) fn wanted_jobs(&self) -> Vec<JobId> {
         let wanted = self.wishes.iter().filter(|wish| wish.wanted.withdrawn_after_ms.is_none());
         let mut jobs: Vec<_> =
             wanted.filter_map(|wish| wish.acknowledged).map(|submitted| submitted.job).collect();

@@ -6,7 +6,7 @@ use palisade_core::{Digest, JobId, Number, RequestId, lease::Pair};
 
 /// One rendering, whole or in part.
 #[derive(Debug, Clone)]
-pub struct Rendering {
+pub(crate) struct Rendering {
     /// Of which job.
     pub job: JobId,
     /// What it makes.
@@ -19,7 +19,7 @@ pub struct Rendering {
 
 /// A grant as its worker received it.
 #[derive(Debug, Clone)]
-pub struct Received {
+pub(crate) struct Received {
     /// When its claim was sent first, in ms.
     pub asked_at: u64,
     /// When the grant arrived, in ms.
@@ -34,7 +34,7 @@ pub struct Received {
 
 /// What was counted.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Events.
     pub steps: u64,
     /// Renderings begun.
@@ -55,12 +55,12 @@ pub struct Tally {
 
 impl Tally {
     /// A worker died on a job.
-    pub fn orphan(&mut self, job: JobId, now: u64) {
+    pub(crate) fn orphan(&mut self, job: JobId, now: u64) {
         self.orphaned.entry(job).or_insert(now);
     }
 
     /// A job has a worker again.
-    pub fn adopt(&mut self, job: JobId, now: u64) {
+    pub(crate) fn adopt(&mut self, job: JobId, now: u64) {
         if let Some(since) = self.orphaned.remove(&job) {
             self.recoveries_ms.push(now - since);
         }

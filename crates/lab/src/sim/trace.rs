@@ -4,7 +4,7 @@ use std::fmt::Arguments;
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub(crate) struct Line {
     /// When, in ms.
     pub at: u64,
     /// To whom.
@@ -15,7 +15,7 @@ pub struct Line {
 
 /// What happened, if somebody wants to know.
 #[derive(Debug, Default)]
-pub struct Trace {
+pub(crate) struct Trace {
     /// Lines, in order.
     pub lines: Vec<Line>,
     wanted: bool,
@@ -23,12 +23,12 @@ pub struct Trace {
 
 impl Trace {
     /// A trace that is kept or not.
-    pub fn new(wanted: bool) -> Self {
+    pub(crate) fn new(wanted: bool) -> Self {
         Self { lines: Vec::new(), wanted }
     }
 
     /// Tells something.
-    pub fn tell(&mut self, at: u64, actor: &str, text: Arguments<'_>) {
+    pub(crate) fn tell(&mut self, at: u64, actor: &str, text: Arguments<'_>) {
         if self.wanted {
             let (actor, text) = (actor.to_owned(), text.to_string());
             self.lines.push(Line { at, actor, text });

@@ -19,11 +19,11 @@ use super::{
 };
 
 /// The wall clock when a run begins: 2030-01-01.
-pub const EPOCH_MS: u64 = 1_893_456_000_000;
+pub(crate) const EPOCH_MS: u64 = 1_893_456_000_000;
 
 /// Something that happens at an instant.
 #[derive(Debug, Clone)]
-pub enum Event {
+pub(crate) enum Event {
     /// A message arrives.
     Deliver(Message),
     /// Something in a worker's life.
@@ -58,7 +58,7 @@ pub enum Event {
 
 /// Everything.
 #[derive(Debug)]
-pub struct World {
+pub(crate) struct World {
     /// Milliseconds since the run began, by no clock of the world.
     pub now: u64,
     /// The design under test.
@@ -113,7 +113,7 @@ pub struct Setting {
 
 impl World {
     /// A world at its beginning.
-    pub fn new(setting: Setting) -> Self {
+    pub(crate) fn new(setting: Setting) -> Self {
         let plan = Plan::draw(setting.seed);
         let dice = Dice::new(setting.seed).fork(setting.design.name());
         let workers = (0..plan.workers).map(|index| Worker::new(index, &plan, &dice)).collect();
@@ -157,13 +157,13 @@ impl World {
     }
 
     /// Lets something happen later.
-    pub fn schedule(&mut self, at: u64, event: Event) {
+    pub(crate) fn schedule(&mut self, at: u64, event: Event) {
         self.scheduled += 1;
         self.queue.insert((at.max(self.now), self.scheduled), event);
     }
 
     /// Runs to the end.
-    pub fn run(&mut self) {
+    pub(crate) fn run(&mut self) {
         let end = self.plan.heal_at_ms + self.plan.bound_ms;
         while let Some(((at, _), event)) = self.queue.pop_first() {
             if self.over || at > end {
@@ -260,7 +260,7 @@ impl World {
     }
 
     /// A session id nobody has used.
-    pub fn new_session(dice: &mut Dice) -> SessionId {
+    pub(crate) fn new_session(dice: &mut Dice) -> SessionId {
         format!("s{:032x}", dice.next_u128()).parse().expect("hexadecimal digits are fine")
     }
 }

@@ -7,7 +7,7 @@
 mod records;
 mod tables;
 
-pub use records::Records;
+pub(crate) use records::Records;
 
 use std::rc::Rc;
 

@@ -52,7 +52,7 @@ impl Verdict {
 }
 
 /// Judges a run that is over.
-pub fn judge(world: &World) -> Verdict {
+pub(crate) fn judge(world: &World) -> Verdict {
     let jobs = jobs_of(&*world.server.engine);
     let mut verdict = Verdict {
         recoveries_ms: world.tally.recoveries_ms.clone(),

@@ -107,12 +107,11 @@ impl World {
         for message in batch {
             let Body::Command(command) = message.body else { continue };
             let lie = self.lie_about(&command);
-            match lie.and_then(|lie| self.server.engine.lie(&lie, now)) {
-                Some(answer) => replies.push((message.from, message.call, Ok(answer))),
-                None => {
-                    asked.push((message.from, message.call));
-                    honest.push(*command);
-                }
+            if let Some(answer) = lie.and_then(|lie| self.server.engine.lie(&lie, now)) {
+                replies.push((message.from, message.call, Ok(answer)));
+            } else {
+                asked.push((message.from, message.call));
+                honest.push(*command);
             }
         }
         if !self.healed && self.dice.per_mille(self.plan.disk_full) {
@@ -141,7 +140,7 @@ impl World {
         }
         match command {
             Command::Claim(claim) if self.dice.per_mille(self.plan.lies) => {
-                Some(Lie::GrantHeld { claim: claim.clone(), pick: self.dice.next() })
+                Some(Lie::GrantHeld { claim: claim.clone(), pick: self.dice.draw() })
             }
             Command::Heartbeat(beat) if self.dice.per_mille(self.plan.lies / 2) => {
                 Some(Lie::ForgetRenewal(beat.clone()))
@@ -162,7 +161,7 @@ impl World {
         self.housekeep(&Command::Tick);
         if self.design == Design::LyingDispatch && self.dice.per_mille(self.plan.lies / 30) {
             let now = self.server.clock(self.now, self.design);
-            self.server.engine.lie(&Lie::ExpireLiving { pick: self.dice.next() }, now);
+            self.server.engine.lie(&Lie::ExpireLiving { pick: self.dice.draw() }, now);
             self.server.engine.commit();
         }
         if self.server.running == Running::Yes {

@@ -4,7 +4,7 @@
 mod batch;
 mod outbox;
 
-pub use outbox::Outbox;
+pub(crate) use outbox::Outbox;
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ const SUSPICION_MS: u64 = 2_000;
 
 /// Something in a server's life.
 #[derive(Debug, Clone)]
-pub enum ServerEvent {
+pub(crate) enum ServerEvent {
     /// What is waiting is taken.
     Turn,
     /// Time passes.
@@ -47,7 +47,7 @@ enum Running {
 
 /// The server.
 #[derive(Debug)]
-pub struct Server {
+pub(crate) struct Server {
     /// Its records.
     pub engine: Box<dyn Engine>,
     /// What is to be delivered.
@@ -69,7 +69,7 @@ pub struct Server {
 
 impl Server {
     /// A server that has just started for the first time.
-    pub fn new(setting: Setting) -> Self {
+    pub(crate) fn new(setting: Setting) -> Self {
         let plan = Plan::draw(setting.seed);
         let mut dice = Dice::new(setting.seed).fork("server");
         let drift = i64::try_from(dice.below(plan.drift_ppm + 1)).expect("a small number");
@@ -106,7 +106,7 @@ impl Server {
     }
 
     /// The wall clock jumps.
-    pub fn wall_jumps(&mut self, ms: u64, ahead: bool) {
+    pub(crate) fn wall_jumps(&mut self, ms: u64, ahead: bool) {
         let ms = i64::try_from(ms).expect("a jump is short");
         self.wall_off_ms += if ahead { ms } else { -ms };
     }

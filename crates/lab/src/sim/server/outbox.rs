@@ -36,7 +36,7 @@ struct Row {
 
 /// What is owed, and what was delivered.
 #[derive(Debug, Default)]
-pub struct Outbox {
+pub(crate) struct Outbox {
     rows: BTreeMap<(JobId, Number, Kind), Row>,
     read_up_to: u64,
     calls: u64,
@@ -44,12 +44,12 @@ pub struct Outbox {
 
 impl Outbox {
     /// Whether nothing is owed.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.values().all(|row| row.delivered)
     }
 
     /// Reads what was committed since the last time.
-    pub fn scan(&mut self, engine: &dyn Engine, targets: &BTreeMap<Number, String>) {
+    pub(crate) fn scan(&mut self, engine: &dyn Engine, targets: &BTreeMap<Number, String>) {
         let after = self.read_up_to;
         let View::Events(events) = engine.query(&Query::Events { after, limit: ENTRIES }) else {
             return;
@@ -90,7 +90,7 @@ impl Outbox {
     }
 
     /// What is to be sent now.
-    pub fn due(&mut self, now: u64) -> Vec<(u64, Effect)> {
+    pub(crate) fn due(&mut self, now: u64) -> Vec<(u64, Effect)> {
         let mut due = Vec::new();
         for ((job, submission, kind), row) in &mut self.rows {
             if row.delivered || row.due_at > now {
@@ -116,14 +116,14 @@ impl Outbox {
     }
 
     /// A delivery was acknowledged, or refused for good: another has the name now.
-    pub fn delivered(&mut self, call: u64) {
+    pub(crate) fn delivered(&mut self, call: u64) {
         for row in self.rows.values_mut().filter(|row| row.call == call) {
             row.delivered = true;
         }
     }
 
     /// After a crash: some acknowledgements were not written down, and are delivered again.
-    pub fn forget_some(&mut self, dice: &mut Dice) {
+    pub(crate) fn forget_some(&mut self, dice: &mut Dice) {
         for row in self.rows.values_mut() {
             if row.delivered && dice.per_mille(300) {
                 row.delivered = false;

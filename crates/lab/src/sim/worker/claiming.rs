@@ -60,7 +60,7 @@ impl World {
     }
 
     /// Sends a command to the server.
-    pub fn command(&mut self, from: Address, call: u64, command: Command) {
+    pub(crate) fn command(&mut self, from: Address, call: u64, command: Command) {
         let body = Body::Command(Box::new(command));
         self.send(Message { from, to: Address::Server, call, body });
     }
@@ -104,7 +104,7 @@ impl World {
             self.plan.bytes_differ && self.design.effects() != crate::designs::Effects::Fenced;
         let stamp = if differs { grant.pair.lease_id.0 } else { 0 };
         let content = Digest::of(format!("{} {stamp}", grant.job.key).as_bytes());
-        let chance = self.dice.next();
+        let chance = self.dice.draw();
         let ttl_ms = self.plan.ttl_ms;
         let keeper = self.design.has_keeper().then(|| {
             let config = KeeperConfig::for_ttl(ttl_ms, ttl_ms * 4);

@@ -22,7 +22,7 @@ impl World {
 
     /// The keeper's thread has its turn.
     pub(super) fn keep_lease(&mut self, index: usize, number: u64) {
-        let chance = self.dice.next();
+        let chance = self.dice.draw();
         let worker = &mut self.workers[index];
         let now = worker.clock(self.now);
         let Some(task) = worker.task.as_mut().filter(|task| task.number == number) else { return };

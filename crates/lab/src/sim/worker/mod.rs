@@ -6,7 +6,7 @@ mod lease;
 mod steps;
 mod task;
 
-pub use task::{Stage, Step, Task, manifest_of};
+pub(crate) use task::{Stage, Step, Task, manifest_of};
 
 use palisade_core::{LeaseId, RequestId, SessionId, Timestamp};
 
@@ -20,7 +20,7 @@ use super::{
 
 /// Something in a worker's life. A life that has ended hears nothing more.
 #[derive(Debug, Clone)]
-pub enum WorkerEvent {
+pub(crate) enum WorkerEvent {
     /// It starts.
     Begin,
     /// It looks for work.
@@ -39,7 +39,7 @@ pub enum WorkerEvent {
 
 /// What a process is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Running {
+pub(crate) enum Running {
     /// It runs.
     Yes,
     /// It is stopped, and does not know.
@@ -50,7 +50,7 @@ pub enum Running {
 
 /// A claim that was not answered yet.
 #[derive(Debug, Clone)]
-pub struct Pending {
+pub(crate) struct Pending {
     /// Asked again, the id stays.
     pub request_id: RequestId,
     /// The call.
@@ -67,7 +67,7 @@ pub struct Pending {
 
 /// A worker.
 #[derive(Debug)]
-pub struct Worker {
+pub(crate) struct Worker {
     /// Which.
     pub index: usize,
     /// How often it has been started.
@@ -91,7 +91,7 @@ pub struct Worker {
 
 impl Worker {
     /// A worker that has not begun.
-    pub fn new(index: usize, plan: &Plan, dice: &Dice) -> Self {
+    pub(crate) fn new(index: usize, plan: &Plan, dice: &Dice) -> Self {
         let mut dice = dice.fork(&format!("worker {index}"));
         let drift = i64::try_from(dice.below(plan.drift_ppm + 1)).expect("a small number");
         Self {
@@ -111,14 +111,14 @@ impl Worker {
     }
 
     /// Its own clock, which counts suspended time, drifts, and began whenever it did.
-    pub fn clock(&self, now: u64) -> Timestamp {
+    pub(crate) fn clock(&self, now: u64) -> Timestamp {
         let drifted = i64::try_from(now).expect("a run is short") * self.drift_ppm / 1_000_000;
         let began = EPOCH_MS + self.offset_ms;
         Timestamp(began.saturating_add(now).saturating_add_signed(drifted))
     }
 
     /// What its operator calls it.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("worker-{}", self.index)
     }
 }

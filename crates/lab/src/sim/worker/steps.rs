@@ -108,7 +108,7 @@ impl World {
     }
 
     fn send_call(&mut self, index: usize, call: u64) {
-        let chance = self.dice.next();
+        let chance = self.dice.draw();
         let Some(task) = &self.workers[index].task else { return };
         let from = Address::Worker(index);
         let (job, pair, digest) = (task.job, task.pair, task.content);

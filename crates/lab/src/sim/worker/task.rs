@@ -13,7 +13,7 @@ use crate::{designs::Effects, sim::outside::Kind};
 
 /// One step of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// Raise the outside's fence to the own token: a new holder's first act.
     Raise(Kind),
     /// Render.
@@ -36,7 +36,7 @@ pub enum Step {
 
 /// How far a step is. Between any two stages the process may be paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub(crate) enum Stage {
     /// Not begun: the keeper is to be asked.
     Ready,
     /// The keeper said yes; the message is not sent.
@@ -47,7 +47,7 @@ pub enum Stage {
 
 /// One job in work.
 #[derive(Debug)]
-pub struct Task {
+pub(crate) struct Task {
     /// Its number within the worker: what belongs to an earlier task is not heard.
     pub number: u64,
     /// The job.
@@ -99,7 +99,7 @@ pub(super) fn steps(effects: Effects) -> Vec<Step> {
 }
 
 /// A manifest of one file with this content.
-pub fn manifest_of(content: Digest) -> Manifest {
+pub(crate) fn manifest_of(content: Digest) -> Manifest {
     let output = Output {
         name: "export.mp4".parse().expect("a fine name"),
         digest: content,
