@@ -124,6 +124,23 @@ async fn several_jobs_that_lapse_at_once_go_to_several_waiters() {
 }
 
 #[tokio::test]
+async fn a_short_lease_granted_while_others_wait_wakes_one_of_them_when_it_ends() {
+    let house = House::start().await;
+    let mut short = house.claim("s1", "c1", LONG_MS);
+    short.ttl_ms = Some(1_000);
+    let first = waiting(&house, short);
+    house.until_waiting(1).await;
+    let second = waiting(&house, house.claim("s2", "c1", LONG_MS));
+    house.until_waiting(2).await;
+    house.submit(b"film").await;
+    assert_eq!(first.await.unwrap().grants.len(), 1);
+    house.until_waiting(1).await;
+    // The second has not asked since: it was told of the grant, and of when it would end.
+    house.clock.advance(1_002);
+    assert_eq!(second.await.unwrap().grants[0].attempt, 2);
+}
+
+#[tokio::test]
 async fn a_client_that_hangs_up_while_it_waits_gets_nothing() {
     let house = House::start().await;
     let mut stream = raw::connect(&house.server).await;
