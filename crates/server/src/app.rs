@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     claims::Claims, config::ServerConfig, config::ServerParts, dispatch::Returned,
-    job_waits::JobWaits, metrics::Metrics, sessions::Sessions,
+    job_waits::JobWaits, metrics::Metrics, progress::ProgressBook, sessions::Sessions,
 };
 
 /// The server's parts. Cheap to clone.
@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) job_waits: JobWaits,
     /// Workers' sessions.
     pub(crate) sessions: Sessions,
+    /// How far renders are.
+    pub(crate) progress: ProgressBook,
     /// Counters.
     pub(crate) metrics: Metrics,
     /// Set once, when the server stops.
@@ -61,6 +63,7 @@ impl App {
             claims: Claims::default(),
             job_waits: JobWaits::default(),
             sessions,
+            progress: ProgressBook::default(),
             metrics: Metrics::default(),
             stopping: CancellationToken::new(),
             orphans,

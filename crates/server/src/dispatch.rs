@@ -20,6 +20,7 @@ pub(crate) async fn tell_news(app: App, mut changes: broadcast::Receiver<Batch>)
         match changes.recv().await {
             Ok(batch) => {
                 app.sessions.tell(&batch);
+                app.progress.forget(&batch);
                 app.job_waits.tell(&batch);
                 app.claims.tell(&batch);
             }

@@ -17,6 +17,7 @@ mod job_waits;
 mod metrics;
 mod openapi;
 mod problems;
+mod progress;
 mod ranges;
 mod router;
 mod routes;

@@ -12,8 +12,8 @@ use crate::{
     edge, problems,
     problems::Reply,
     routes::{
-        attempts, blobs, claims, events, health, heartbeats, jobs, outputs, pages, recipes, submit,
-        wishes, workers,
+        attempts, blobs, claims, events, health, heartbeats, jobs, outputs, pages, progress,
+        recipes, submit, wishes, workers,
     },
 };
 
@@ -37,6 +37,7 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/v1/jobs/{id}/outputs/{*name}", get(outputs::output)),
         ("/v1/claims", post(claims::claim)),
         ("/v1/heartbeats", post(heartbeats::heartbeat)),
+        ("/v1/progress", post(progress::progress)),
         ("/v1/workers", get(workers::list)),
         ("/v1/workers/{name}/session", get(workers::session)),
         ("/v1/blobs/{digest}", get(blobs::get).put(blobs::put)),

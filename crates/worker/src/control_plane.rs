@@ -11,7 +11,8 @@ use palisade_api::{
     Problem,
     wire::{
         ClaimRequest, ClaimResponse, CompleteRequest, CompleteResponse, FailRequest,
-        HeartbeatRequest, HeartbeatResponse, ReleaseRequest, RequeuedResponse, SessionEvent,
+        HeartbeatRequest, HeartbeatResponse, ProgressRequest, ReleaseRequest, RequeuedResponse,
+        SessionEvent,
     },
 };
 use palisade_core::{Digest, JobId, lease::Pair};
@@ -36,6 +37,9 @@ pub trait ControlPlane: Send + Sync + std::fmt::Debug {
         beat: &HeartbeatRequest,
         timeout_ms: u64,
     ) -> Result<HeartbeatResponse, CallError>;
+
+    /// Tells how far renders are. Hearsay; a lost one is no loss.
+    async fn progress(&self, progress: &ProgressRequest) -> Result<(), CallError>;
 
     /// Commits an attempt.
     async fn complete(

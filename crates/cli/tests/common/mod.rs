@@ -1,6 +1,6 @@
 //! What the end-to-end tests share: a cluster of real processes, recipes of an operator's own, and
 //! looks at what is left on the machine.
-#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 
 use std::{
     collections::BTreeMap,

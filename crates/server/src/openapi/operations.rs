@@ -138,6 +138,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "HeartbeatRequest",
         &[("200", JSON, "HeartbeatResponse")],
     ),
+    post(
+        "/v1/progress",
+        "Tell how far the session's renders are. Hearsay: nothing is decided by it.",
+        "ProgressRequest",
+        &[("204", "", "")],
+    ),
     get("/v1/workers", "The workers and what they hold.", &[], &[("200", JSON, "WorkerList")]),
     get(
         "/v1/workers/{name}/session",

@@ -53,6 +53,21 @@ pub(super) const SHAPES: &[(&str, &[Member])] = &[
     ("LeaseWire", &[JOB, TOKEN, LEASE]),
     ("PairWire", &[TOKEN, LEASE]),
     (
+        "ProgressRequest",
+        &[("session!", "string", "The session."), ("renders!", "[ProgressWire]", "One a render.")],
+    ),
+    (
+        "ProgressWire",
+        &[
+            JOB,
+            TOKEN,
+            LEASE,
+            ("share", "number", "The share done, 0 to 1; absent where the length is unknown."),
+            ("speed", "number", "Seconds of output a second of work brings."),
+            ("left_ms", "integer", "How long it will take still."),
+        ],
+    ),
+    (
         "HeartbeatRequest",
         &[
             ("session!", "string", "The session."),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::State;
-use palisade_api::wire::{EventView, HistoryView, JobList, JobView};
+use palisade_api::wire::{EventView, HistoryView, JobList};
 use palisade_core::{JobId, RecipeName, job::JobState, limits};
 use palisade_store::query::{JobFilter, Query, View};
 
@@ -36,7 +36,7 @@ pub(crate) async fn list(State(app): State<App>, mut params: Params) -> Reply {
     jobs.truncate(limit);
     let next_cursor = jobs.last().filter(|_| more).map(|job| job.id.to_string());
     let now = app.store.now();
-    let jobs = jobs.iter().map(|job| JobView::of(job, now)).collect();
+    let jobs = jobs.iter().map(|job| app.progress.view(job, now)).collect();
     Ok(ok(&JobList { jobs, next_cursor }))
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn show(State(app): State<App>, path: Segments, params: Params)
     let id = path.get::<JobId>("id")?;
     params.finish("")?;
     let job = job(&app, id).await?;
-    Ok(ok(&JobView::of(&job, app.store.now())))
+    Ok(ok(&app.progress.view(&job, app.store.now())))
 }
 
 /// `GET /v1/jobs/{id}/wait`: answers when the job is over, or as it stands when the time is.
@@ -63,7 +63,7 @@ pub(crate) async fn wait(State(app): State<App>, path: Segments, mut params: Par
         // Listens before it looks: what is committed in between is not missed.
         news.as_mut().enable();
         let job = job(&app, id).await?;
-        let view = |job| ok(&JobView::of(&job, app.store.now()));
+        let view = |job| ok(&app.progress.view(&job, app.store.now()));
         if !job.state.is_live() {
             return Ok(view(job));
         }

@@ -10,6 +10,7 @@ pub(crate) mod heartbeats;
 pub(crate) mod jobs;
 pub(crate) mod outputs;
 pub(crate) mod pages;
+pub(crate) mod progress;
 pub(crate) mod recipes;
 pub(crate) mod submit;
 pub(crate) mod wishes;

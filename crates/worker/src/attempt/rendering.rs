@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
+use palisade_api::wire::{ProgressRequest, ProgressView, ProgressWire};
 use palisade_core::{InputName, Timestamp};
 
 use super::{Attempt, Stop, failure};
@@ -72,11 +73,47 @@ impl Attempt {
                     let now = timer.now();
                     if listening && now.since_ms(told_at) >= PROGRESS_MS {
                         told_at = now;
-                        let RenderProgress { percent, speed, .. } = *progress.borrow_and_update();
+                        let seen = *progress.borrow_and_update();
+                        let RenderProgress { percent, speed, .. } = seen;
                         self.emit(What::Progress { percent, speed });
+                        self.tell_server(seen);
                     }
                 }
             }
         }
     }
+
+    /// Tells the server how far the render is, beside everything else: a server that is slow or
+    /// away holds nothing up.
+    fn tell_server(&self, seen: RenderProgress) {
+        let share = seen.percent.map(|percent| percent / 100.0);
+        let progress = ProgressView { share, speed: seen.speed, left_ms: left_ms(seen) };
+        let request = ProgressRequest {
+            session: self.around.desk.session().to_string(),
+            renders: vec![ProgressWire {
+                job: self.assignment.job.to_string(),
+                token: self.assignment.pair.token.get(),
+                lease: self.assignment.pair.lease_id.to_string(),
+                progress,
+            }],
+        };
+        let plane = Arc::clone(&self.around.plane);
+        tokio::spawn(async move {
+            // Hearsay: the next one comes soon.
+            let _ = plane.progress(&request).await;
+        });
+    }
+}
+
+/// How long the rest takes at the pace that the tool says: only where the length, the time done
+/// and the pace are known, rather than made up.
+fn left_ms(seen: RenderProgress) -> Option<u64> {
+    let (percent, speed, done_ms) = (seen.percent?, seen.speed?, seen.done_ms?);
+    if percent < 1.0 || speed <= 0.0 {
+        return None;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a clip of 2^52 ms lasts 140,000 years")]
+    let rest_ms = done_ms as f64 * (100.0 - percent).max(0.0) / percent;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    Some((rest_ms / speed) as u64)
 }

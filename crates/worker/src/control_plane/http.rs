@@ -9,7 +9,8 @@ use palisade_api::{
     client::{Download, SessionStream, Upload},
     wire::{
         ClaimRequest, ClaimResponse, CompleteRequest, CompleteResponse, FailRequest,
-        HeartbeatRequest, HeartbeatResponse, ReleaseRequest, RequeuedResponse, SessionEvent,
+        HeartbeatRequest, HeartbeatResponse, ProgressRequest, ReleaseRequest, RequeuedResponse,
+        SessionEvent,
     },
 };
 use palisade_core::{Digest, JobId, lease::Pair};
@@ -65,6 +66,10 @@ impl ControlPlane for Client {
         timeout_ms: u64,
     ) -> Result<HeartbeatResponse, CallError> {
         Ok(Self::heartbeat(self, beat, Duration::from_millis(timeout_ms)).await?)
+    }
+
+    async fn progress(&self, progress: &ProgressRequest) -> Result<(), CallError> {
+        Ok(Self::progress(self, progress).await?)
     }
 
     async fn complete(

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use palisade_api::wire::{
     ClaimRequest, ClaimResponse, CompleteRequest, CompleteResponse, FailRequest, HeartbeatRequest,
-    HeartbeatResponse, LeaseAnswer, LeaseStatus, ReleaseRequest, ReleasedWire, RequeuedResponse,
-    SessionEvent,
+    HeartbeatResponse, LeaseAnswer, LeaseStatus, ProgressRequest, ReleaseRequest, ReleasedWire,
+    RequeuedResponse, SessionEvent,
 };
 use palisade_core::{Digest, JobId, Timestamp, lease::Pair};
 use tokio::sync::mpsc;
@@ -130,6 +130,10 @@ impl ControlPlane for FakeServer {
     ) -> Result<HeartbeatResponse, CallError> {
         self.state().beats.push(beat.clone());
         self.scripted(Verb::Heartbeat, async { Ok(self.renew(beat)) }).await
+    }
+
+    async fn progress(&self, _progress: &ProgressRequest) -> Result<(), CallError> {
+        Ok(())
     }
 
     async fn complete(
