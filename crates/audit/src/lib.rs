@@ -9,6 +9,7 @@
 pub mod event;
 pub mod findings;
 mod names;
+pub mod own;
 pub mod read;
 pub mod report;
 pub mod skew;
