@@ -6,7 +6,7 @@
 //!
 //! An entry's place is its position in the journal.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use palisade_core::{
     Number, Timestamp,
@@ -16,7 +16,8 @@ use palisade_core::{
 
 use crate::{
     Entry, EventKind, Source,
-    findings::{Analyser, Findings, Settings},
+    findings::{Analyser, Finding, Findings, Settings},
+    timeline::{Collector, Timeline},
 };
 
 /// Closed attempts that are remembered for what comes late of them.
@@ -33,11 +34,32 @@ pub fn settings() -> Settings {
 /// The findings of a part of the journal: entries with their positions, oldest first.
 pub fn diagnose<'e>(entries: impl Iterator<Item = (u64, &'e Event)>) -> Findings {
     let mut analyser = Analyser::new(settings());
+    tell_all(entries, &mut |entry| analyser.push(entry));
+    analyser.finish()
+}
+
+/// Pictures of all that a part of the journal tells of, with the pauses that were found.
+pub fn timelines<'e>(
+    entries: impl Iterator<Item = (u64, &'e Event)> + Clone,
+    findings: &[Finding],
+) -> Vec<Timeline> {
+    let mut names = BTreeSet::new();
+    tell_all(entries.clone(), &mut |entry| {
+        names.insert(entry.resource.to_owned());
+    });
+    let mut collector = Collector::new(names.iter().map(String::as_str), Vec::new());
+    tell_all(entries, &mut |entry| {
+        // Drawn without its length, a lease lasts until an entry says otherwise.
+        collector.push(&Entry { ttl_ms: None, ..*entry });
+    });
+    collector.finish(findings)
+}
+
+fn tell_all<'e>(entries: impl Iterator<Item = (u64, &'e Event)>, sink: &mut dyn FnMut(&Entry<'_>)) {
     let mut translator = Translator::default();
     for (position, event) in entries {
-        translator.push(position, event, &mut |entry| analyser.push(entry));
+        translator.push(position, event, sink);
     }
-    analyser.finish()
 }
 
 /// Turns journal entries into entries of a history, one after another.
@@ -153,8 +175,7 @@ impl Translator {
             What::Paused { token, pause_ms } => {
                 if let Some(known) = self.attempts.get(token) {
                     let duration_ms = Some(*pause_ms);
-                    let entry =
-                        Entry { duration_ms, ..telling.entry(known, EventKind::Paused) };
+                    let entry = Entry { duration_ms, ..telling.entry(known, EventKind::Paused) };
                     (telling.sink)(&entry);
                 }
             }

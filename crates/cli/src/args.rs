@@ -63,6 +63,8 @@ pub(crate) enum Verb {
     Recipes(crate::commands::recipes::RecipesArgs),
     /// Show a job's history: who was granted what when, what was refused and why.
     History(HistoryArgs),
+    /// Draw a job's history: a lane for each worker, with its leases, pauses and effects.
+    Timeline(crate::commands::history::TimelineArgs),
     /// Show what the server's workers hold.
     Workers,
     /// Explain what went wrong in somebody else's lock logs.

@@ -37,8 +37,7 @@ impl Resource {
         attempt.renewals_since_work += 1;
         attempt.ttl_ms = event.ttl_ms.or(attempt.ttl_ms);
         let told = context.settings.ends_are_told;
-        attempt.deadline =
-            attempt.ttl_ms.filter(|_| !told).map(|ttl_ms| event.at.plus_ms(ttl_ms));
+        attempt.deadline = attempt.ttl_ms.filter(|_| !told).map(|ttl_ms| event.at.plus_ms(ttl_ms));
         if attempt.taken.is_none() {
             attempt.failed = None;
             attempt.ignored = None;
