@@ -20,7 +20,7 @@ use palisade_core::{
 pub struct Violation {
     /// Which invariant, as a stable word.
     pub rule: Rule,
-    /// The record, as a person finds it again (`job_17`, `journal 5`).
+    /// The record, as a person finds it again (`j17`, `journal 5`).
     pub record: String,
     /// What is there, and what it contradicts.
     pub evidence: String,
@@ -167,8 +167,7 @@ impl Checker {
         let attempts = job.attempts.iter().map(|attempt| attempt.token);
         let wishes = job.submissions.iter().map(|submission| submission.number);
         for number in attempts.chain(wishes).filter(|number| *number > self.counter) {
-            let text =
-                format!("{number} is in use, but the counter stands at {}", self.counter);
+            let text = format!("{number} is in use, but the counter stands at {}", self.counter);
             self.found.push(Violation {
                 rule: Rule::RisingTokens,
                 record: job.id.to_string(),
