@@ -117,7 +117,9 @@ impl Store {
 
     fn check(&self) -> Vec<Violation> {
         let mut checker = Checker::new(number(self.counter));
-        self.jobs.iter().for_each(|job| checker.job(job));
+        for job in &self.jobs {
+            checker.job(job);
+        }
         for (position, event) in (1..).zip(&self.journal) {
             checker.event(position, event);
         }

@@ -66,7 +66,9 @@ impl Snapshot {
             let entries = journal::after(&self.connection, position, ENTRIES_AT_ONCE)?;
             let Some((last, _)) = entries.last() else { return Ok(()) };
             position = *last;
-            entries.iter().for_each(|(at, event)| sink(*at, event));
+            for (at, event) in &entries {
+                sink(*at, event);
+            }
         }
     }
 
