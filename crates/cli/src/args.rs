@@ -63,8 +63,13 @@ pub(crate) enum Verb {
     Recipes(crate::commands::recipes::RecipesArgs),
     /// Show a job's history: who was granted what when, what was refused and why.
     History(HistoryArgs),
+    /// Draw a job's history: a lane for each worker, with its leases, pauses and effects.
+    Timeline(crate::commands::history::TimelineArgs),
     /// Show what the server's workers hold.
     Workers,
+    /// Look whether a data directory's records and blobs are as they must be, while it is served
+    /// or in a copy.
+    Audit(crate::commands::audit::AuditArgs),
     /// Explain what went wrong in somebody else's lock logs.
     Diagnose(crate::diagnose::DiagnoseArgs),
     /// Print the fence for a database of your own: a table, and a guard to call in your transaction.

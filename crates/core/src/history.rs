@@ -54,6 +54,29 @@ pub enum What {
         /// Its token.
         token: Number,
     },
+    /// An attempt was renewed after its deadline: nobody had replaced it meanwhile.
+    RenewedLate {
+        /// Its token.
+        token: Number,
+        /// When it had been granted or renewed before.
+        #[serde(rename = "renewed_at_ms")]
+        renewed_at: Timestamp,
+        /// When its time had been over.
+        #[serde(rename = "deadline_ms")]
+        deadline: Timestamp,
+    },
+    /// An attempt's time was over, and that made way for another, or for the job's end. Comes
+    /// before the attempt's `Closed`.
+    Lapsed {
+        /// Its token.
+        token: Number,
+        /// When it was granted or last renewed.
+        #[serde(rename = "renewed_at_ms")]
+        renewed_at: Timestamp,
+        /// When its time was over.
+        #[serde(rename = "deadline_ms")]
+        deadline: Timestamp,
+    },
     /// An attempt's deadline was brought forward, because its worker's session ended.
     Suspected {
         /// Its token.
@@ -136,6 +159,21 @@ impl std::fmt::Display for What {
             }
             Self::Renewed { token } => {
                 write!(formatter, "token {token} was renewed, the first time since a start")
+            }
+            Self::RenewedLate { token, renewed_at, deadline } => {
+                let given_ms = deadline.since_ms(*renewed_at);
+                write!(
+                    formatter,
+                    "token {token} was renewed after its {given_ms} ms were over; nobody had \
+                     replaced it"
+                )
+            }
+            Self::Lapsed { token, renewed_at, deadline } => {
+                let given_ms = deadline.since_ms(*renewed_at);
+                write!(
+                    formatter,
+                    "the time of token {token} was over, {given_ms} ms after it was last renewed"
+                )
             }
             Self::Suspected { token } => {
                 write!(formatter, "the session of token {token} ended; it may be replaced")

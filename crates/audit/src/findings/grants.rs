@@ -19,7 +19,11 @@ impl Resource {
         self.work = self.next_work();
         // Most resources see one attempt at a time; a vector's usual first step is room for four.
         self.attempts.reserve_exact(1);
-        self.attempts.push(Attempt::new(event, true, self.work));
+        let mut attempt = Attempt::new(event, true, self.work);
+        if context.settings.ends_are_told {
+            attempt.deadline = None;
+        }
+        self.attempts.push(attempt);
         self.holder = Some(self.attempts.len() - 1);
         self.waiting = Waiting::default();
     }

@@ -44,12 +44,15 @@ impl Resource {
         taken.how == How::LostGrant && attempt.deadline.is_some_and(|deadline| deadline >= mark.at)
     }
 
-    pub(crate) fn expired(&mut self, event: &Event) {
+    pub(crate) fn expired(&mut self, event: &Event, context: &Context<'_>) {
         let mark = event.mark();
         // The service may name itself as the worker.
         let named = if event.worker == NOBODY { None } else { self.attempt_of(event.worker) };
         let Some(index) = named.or(self.holder) else { return };
         self.attempts[index].freed = Some(mark);
+        if context.settings.ends_are_told {
+            self.attempts[index].deadline = Some(mark.at);
+        }
         if self.holder == Some(index) {
             self.holder = None;
         }

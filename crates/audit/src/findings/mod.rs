@@ -223,6 +223,10 @@ pub struct Settings {
     pub offsets_ms: Vec<i64>,
     /// What the corrections may be wrong by, in ms.
     pub uncertainty_ms: u64,
+    /// Whether the history tells of every lease that ran out and went to another, and not of
+    /// renewals: then a lease is kept until an entry says otherwise, and silence alone says
+    /// nothing.
+    pub ends_are_told: bool,
 }
 
 impl Default for Settings {
@@ -234,6 +238,7 @@ impl Default for Settings {
             findings_max: 10_000,
             offsets_ms: Vec::new(),
             uncertainty_ms: 0,
+            ends_are_told: false,
         }
     }
 }

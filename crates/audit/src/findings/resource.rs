@@ -111,7 +111,7 @@ impl Resource {
             EventKind::Renewed => self.renewed(event, context),
             EventKind::RenewFailed => self.renew_failed(event, context),
             EventKind::Released => self.released(event, context),
-            EventKind::Expired => self.expired(event),
+            EventKind::Expired => self.expired(event, context),
             EventKind::Started => self.started(event, context),
             EventKind::Progress => self.progress(event, context),
             EventKind::Effect | EventKind::Refused => self.effect(event, context),

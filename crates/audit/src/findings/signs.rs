@@ -36,7 +36,8 @@ impl Resource {
         attempt.renewed_at = Some(event.at);
         attempt.renewals_since_work += 1;
         attempt.ttl_ms = event.ttl_ms.or(attempt.ttl_ms);
-        attempt.deadline = attempt.ttl_ms.map(|ttl_ms| event.at.plus_ms(ttl_ms));
+        let told = context.settings.ends_are_told;
+        attempt.deadline = attempt.ttl_ms.filter(|_| !told).map(|ttl_ms| event.at.plus_ms(ttl_ms));
         if attempt.taken.is_none() {
             attempt.failed = None;
             attempt.ignored = None;
@@ -127,14 +128,16 @@ impl Resource {
             at: Timestamp(event.at.0.saturating_sub(length_ms)).max(attempt.first.at),
             source: event.source,
         };
-        context.totals.pauses.add(length_ms);
+        // The same pause may have been seen as a silence, when the worker was heard of again.
+        match attempt.pause.filter(|seen| !seen.reported && seen.to.at > from.at) {
+            Some(seen) => attempt.paused_ms = attempt.paused_ms.saturating_sub(seen.length_ms),
+            None => context.totals.pauses.add(length_ms),
+        }
         attempt.paused_ms += length_ms;
-        if crosses(
-            attempt.deadline,
-            attempt.taken.as_ref().map(|taken| taken.mark.at),
-            from.at,
-            event.at,
-        ) {
+        let too_long = context.settings.ends_are_told
+            && attempt.ttl_ms.is_some_and(|ttl_ms| length_ms > ttl_ms);
+        let taken_at = attempt.taken.as_ref().map(|taken| taken.mark.at);
+        if too_long || crosses(attempt.deadline, taken_at, from.at, event.at) {
             let to = event.mark();
             attempt.pause = Some(Pause { from, to, length_ms, reported: true });
         }
@@ -182,6 +185,10 @@ impl Resource {
         let from = attempt.last_sign;
         let gap_ms = mark.at.since_ms(from.at);
         if attempt.end.is_some() {
+            return;
+        }
+        if context.settings.ends_are_told && attempt.taken.is_none() {
+            // It was kept all the while: renewals that nobody tells of have kept it.
             return;
         }
         if gap_ms < PAUSE_MIN_MS {

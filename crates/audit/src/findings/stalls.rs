@@ -86,6 +86,9 @@ impl Resource {
     ) -> Option<Draft> {
         let attempt = &self.attempts[index];
         let silent_ms = now.since_ms(attempt.last_sign.at);
+        if context.settings.ends_are_told && attempt.freed.is_none() {
+            return None;
+        }
         let limit_ms = silence_limit_ms(attempt, context);
         // Of a grant that the history does not show, it cannot be said that it was kept.
         if silent_ms <= limit_ms || attempt.granted.is_none() {
@@ -187,6 +190,9 @@ impl Resource {
         context: &Context<'_>,
     ) -> Option<Draft> {
         let attempt = &self.attempts[index];
+        if context.settings.ends_are_told {
+            return None;
+        }
         if attempt.renewals_since_work < STUCK_RENEWALS || !(over || attempt.taken.is_some()) {
             return None;
         }

@@ -1,5 +1,6 @@
 //! One file a verb.
 
+pub(crate) mod audit;
 pub(crate) mod cancel;
 pub(crate) mod demo;
 pub(crate) mod explore;
@@ -58,7 +59,9 @@ async fn run_async(verb: Verb, common: Common) -> anyhow::Result<ExitCode> {
         Verb::Retry(args) => retry::run(args, common).await,
         Verb::Recipes(args) => recipes::run(&args, common.json),
         Verb::History(args) => history::run(args, common).await,
+        Verb::Timeline(args) => history::timeline(args, common).await,
         Verb::Workers => workers::run(common).await,
+        Verb::Audit(args) => audit::run(args, common).await,
         Verb::Diagnose(args) => crate::diagnose::run(&args.with_json(common.json)),
         Verb::SqlGuard(args) => Ok(sql_guard::run(&args)),
         Verb::Demo(args) => demo::run(args, common).await,

@@ -3,7 +3,7 @@
 //! Exit codes: 0 nothing found, 1 findings, 2 arguments or input that cannot be used.
 
 mod input;
-mod output;
+pub(crate) mod output;
 mod translate;
 
 use std::path::PathBuf;
@@ -62,12 +62,8 @@ pub(crate) struct DiagnoseArgs {
     /// Whether to print the report as JSON: the flag that all verbs share.
     #[arg(skip)]
     json: bool,
-    /// Columns to use [default: the terminal's, or 100].
-    #[arg(long, value_name = "COLUMNS")]
-    width: Option<usize>,
-    /// When to use colour.
-    #[arg(long, value_name = "WHEN", value_parser = ["auto", "always", "never"], default_value = "auto")]
-    color: String,
+    #[command(flatten)]
+    look: output::LookArgs,
 }
 
 impl DiagnoseArgs {
@@ -123,14 +119,13 @@ fn show(
         else {
             bail!("timeline: {resource:?} does not occur in the logs");
         };
-        return output::timeline(args, timeline);
+        return output::timeline(&args.look, args.svg.as_deref(), timeline);
     }
     let report = Report { findings, files, timelines };
     if let Some(path) = &args.html {
-        std::fs::write(path, palisade_audit::report::html(&report))
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        output::html(path, &report)?;
     }
-    output::report(args, &report)
+    output::report(&args.look, args.json, &report)
 }
 
 /// Reads all files once, to learn how far their clocks are apart.

@@ -1,47 +1,69 @@
 //! Prints reports and pictures.
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 
 use anyhow::Context;
 use palisade_audit::report::{Report, json, text};
 use palisade_audit::timeline::{Style, Timeline, draw_svg, draw_text};
-
-use super::DiagnoseArgs;
 
 /// Columns where there is no terminal to ask.
 const WIDTH: usize = 100;
 /// How wide a picture in a file of its own is, in units.
 const SVG_WIDTH: u64 = 1_200;
 
+/// How pictures and reports are to look.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LookArgs {
+    /// Columns to use [default: the terminal's, or 100].
+    #[arg(long, value_name = "COLUMNS")]
+    width: Option<usize>,
+    /// When to use colour.
+    #[arg(long, value_name = "WHEN", value_parser = ["auto", "always", "never"], default_value = "auto")]
+    color: String,
+}
+
 /// Prints a report, as text or as JSON.
-pub(super) fn report(args: &DiagnoseArgs, report: &Report<'_>) -> anyhow::Result<()> {
-    if args.json {
+pub(crate) fn report(look: &LookArgs, as_json: bool, report: &Report<'_>) -> anyhow::Result<()> {
+    if as_json {
         let value = serde_json::to_string_pretty(&json(report)).context("cannot write JSON")?;
         print(&format!("{value}\n"))
     } else {
-        print(&text(report, style(args)))
+        print(&text(report, look.style()))
     }
+}
+
+/// Writes a report to a file, as HTML.
+pub(crate) fn html(path: &Path, report: &Report<'_>) -> anyhow::Result<()> {
+    std::fs::write(path, palisade_audit::report::html(report))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Prints a picture, and writes it to a file if that was asked for.
-pub(super) fn timeline(args: &DiagnoseArgs, timeline: &Timeline) -> anyhow::Result<()> {
-    if let Some(path) = &args.svg {
+pub(crate) fn timeline(
+    look: &LookArgs,
+    svg: Option<&Path>,
+    timeline: &Timeline,
+) -> anyhow::Result<()> {
+    if let Some(path) = svg {
         std::fs::write(path, draw_svg(timeline, SVG_WIDTH))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    print(&draw_text(timeline, style(args)))
+    print(&draw_text(timeline, look.style()))
 }
 
-fn style(args: &DiagnoseArgs) -> Style {
-    let terminal = std::io::stdout().is_terminal();
-    let colour = match args.color.as_str() {
-        "always" => true,
-        "never" => false,
-        _ => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
-    };
-    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    let width = args.width.or(columns).unwrap_or_else(|| terminal_width(terminal));
-    Style { width: width.clamp(60, 400), colour }
+impl LookArgs {
+    fn style(&self) -> Style {
+        let terminal = std::io::stdout().is_terminal();
+        let colour = match self.color.as_str() {
+            "always" => true,
+            "never" => false,
+            _ => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        };
+        let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+        let width = self.width.or(columns).unwrap_or_else(|| terminal_width(terminal));
+        Style { width: width.clamp(60, 400), colour }
+    }
 }
 
 fn terminal_width(terminal: bool) -> usize {

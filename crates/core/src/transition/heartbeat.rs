@@ -34,7 +34,8 @@ pub struct LostReason {
 
 /// Renews the attempt's lease, also after its deadline as long as nobody has replaced it.
 ///
-/// The history has an entry exactly when the renewal must be durable before it is answered.
+/// The history has an entry when the renewal must be durable before it is answered, and when it
+/// came after the deadline.
 pub fn heartbeat(job: Job, shown: &Pair, now: Moment) -> Result<Applied<Beat>, Refusal> {
     let attempt = pair::named(&job, shown)?;
     match closed_by(attempt) {
@@ -45,13 +46,19 @@ pub fn heartbeat(job: Job, shown: &Pair, now: Moment) -> Result<Applied<Beat>, R
             Ok(Applied::unchanged(job, Beat::Lost(lost)))
         }
         None => {
-            let durable = attempt.lease.renewal_must_be_durable(now);
+            let before = attempt.lease;
+            let durable = before.renewal_must_be_durable(now);
             let mut change = Change::of(job, now.at);
             let renewed = change.job.attempts.iter_mut().find(|a| a.token == shown.token);
             let renewed = renewed.expect("the pair was found above");
             renewed.lease = renewed.lease.renewed(now);
+            let token = shown.token;
+            if !before.is_within(now.at) {
+                let (renewed_at, deadline) = (before.renewed_at, before.deadline);
+                change.record(What::RenewedLate { token, renewed_at, deadline });
+            }
             if durable {
-                change.record(What::Renewed { token: shown.token });
+                change.record(What::Renewed { token });
             }
             Ok(change.done(Beat::Held))
         }

@@ -85,6 +85,12 @@ impl Change {
             .find(|attempt| attempt.token == token)
             .expect("the caller found the attempt by this token");
         assert!(attempt.closed.is_none(), "an attempt is closed once");
+        let lapsed = What::Lapsed {
+            token,
+            renewed_at: attempt.lease.renewed_at,
+            deadline: attempt.lease.deadline,
+        };
+        let was_lost = closed.reason == CloseReason::Superseded;
         let what = What::Closed {
             token,
             worker: attempt.worker.clone(),
@@ -92,6 +98,10 @@ impl Change {
             message: closed.failure.as_ref().map(|failure| failure.message.clone()),
         };
         attempt.closed = Some(closed);
+        if was_lost {
+            // Renewals are not in the journal, so that the last one is told when it matters.
+            self.record(lapsed);
+        }
         self.history.push(Event { at: now, job: self.job.id, what });
     }
 

@@ -27,7 +27,7 @@ pub(super) fn heartbeat(tables: &mut dyn Tables, beat: &Heartbeat, now: Moment) 
     Ok(Ok(Beats { leases, released }))
 }
 
-/// Renews one lease. A renewal that needs no durability touches no record.
+/// Renews one lease. A renewal in time that needs no durability touches no record.
 pub(super) fn renew(
     tables: &mut dyn Tables,
     job: JobId,
@@ -39,6 +39,7 @@ pub(super) fn renew(
         && open.job == job
         && open.lease_id == pair.lease_id
         && !open.lease.renewal_must_be_durable(now)
+        && open.lease.is_within(now.at)
     {
         let renewed = open.lease.renewed(now);
         held.set_lease(pair.token, renewed);

@@ -133,3 +133,14 @@ pub(super) fn reader(folder: &Path) -> Result<Connection, Fault> {
     };
     open().map_err(super::values::fault)
 }
+
+/// Opens a connection that cannot write, whoever else has the folder.
+pub(super) fn looker(folder: &Path) -> Result<Connection, Fault> {
+    let open = || -> rusqlite::Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(folder.join(FILE_NAME), flags)?;
+        connection.busy_timeout(std::time::Duration::from_secs(2))?;
+        Ok(connection)
+    };
+    open().map_err(super::values::fault)
+}

@@ -59,7 +59,10 @@ impl Mirror {
                 self.closed.push((*token, *reason));
             }
             What::Moved { state, fence } => (self.state, self.fence) = (*state, *fence),
-            What::Renewed { token } | What::Suspected { token } => {
+            What::Renewed { token }
+            | What::RenewedLate { token, .. }
+            | What::Lapsed { token, .. }
+            | What::Suspected { token } => {
                 assert!(self.open.contains(token), "only an open attempt has time");
             }
             What::Refused { .. } | What::Paused { .. } | What::Retried => {}

@@ -1,0 +1,230 @@
+//! Palisade's own journal as entries: what it records is told in the words of every other history.
+//!
+//! The journal does not tell of each renewal, but of every lease that ran out and went to another;
+//! [`settings`] says so to the analysis. What an entry of the journal implies (the last renewal
+//! before a lease ran out) becomes an entry too, with the same place.
+//!
+//! An entry's place is its position in the journal.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use palisade_core::{
+    Number, Timestamp,
+    history::{Event, What},
+    job::CloseReason,
+};
+
+use crate::{
+    Entry, EventKind, Source,
+    findings::{Analyser, Finding, Findings, Settings},
+    timeline::{Collector, Timeline},
+};
+
+/// Closed attempts that are remembered for what comes late of them.
+const CLOSED_MAX: usize = 100_000;
+/// What the one effect of an attempt is called.
+const COMPLETION: &str = "completion";
+
+/// What the analysis may take for granted of our own journal.
+pub fn settings() -> Settings {
+    // One clock wrote all of it, in its order.
+    Settings { slack_ms: 0, ends_are_told: true, ..Settings::default() }
+}
+
+/// The findings of a part of the journal: entries with their positions, oldest first.
+pub fn diagnose<'e>(entries: impl Iterator<Item = (u64, &'e Event)>) -> Findings {
+    let mut analyser = Analyser::new(settings());
+    tell_all(entries, &mut |entry| analyser.push(entry));
+    analyser.finish()
+}
+
+/// Pictures of all that a part of the journal tells of, with the pauses that were found.
+pub fn timelines<'e>(
+    entries: impl Iterator<Item = (u64, &'e Event)> + Clone,
+    findings: &[Finding],
+) -> Vec<Timeline> {
+    let mut names = BTreeSet::new();
+    tell_all(entries.clone(), &mut |entry| {
+        names.insert(entry.resource.to_owned());
+    });
+    let mut collector = Collector::new(names.iter().map(String::as_str), Vec::new());
+    tell_all(entries, &mut |entry| {
+        // Drawn without its length, a lease lasts until an entry says otherwise.
+        collector.push(&Entry { ttl_ms: None, ..*entry });
+    });
+    collector.finish(findings)
+}
+
+fn tell_all<'e>(entries: impl Iterator<Item = (u64, &'e Event)>, sink: &mut dyn FnMut(&Entry<'_>)) {
+    let mut translator = Translator::default();
+    for (position, event) in entries {
+        translator.push(position, event, sink);
+    }
+}
+
+/// Turns journal entries into entries of a history, one after another.
+#[derive(Debug, Default)]
+pub struct Translator {
+    attempts: BTreeMap<Number, Known>,
+    closed: VecDeque<Number>,
+}
+
+/// What is known of an attempt.
+#[derive(Debug)]
+struct Known {
+    worker: String,
+    /// Its job; a backup attempt's has a name of its own.
+    resource: String,
+    granted_at: Timestamp,
+    lapsed: bool,
+    closed: Option<CloseReason>,
+}
+
+/// An entry of the journal, and where what it says goes.
+struct Telling<'t> {
+    at: Timestamp,
+    position: u64,
+    sink: &'t mut dyn FnMut(&Entry<'_>),
+}
+
+impl Telling<'_> {
+    fn entry<'a>(&self, attempt: &'a Known, event: EventKind) -> Entry<'a> {
+        let source = Source { file: 0, line: self.position };
+        Entry { source, ..Entry::new(self.at, &attempt.worker, &attempt.resource, event) }
+    }
+
+    fn say(&mut self, attempt: &Known, event: EventKind) {
+        let entry = self.entry(attempt, event);
+        (self.sink)(&entry);
+    }
+
+    fn say_at(&mut self, at: Timestamp, attempt: &Known, event: EventKind) {
+        let entry = Entry { at, ..self.entry(attempt, event) };
+        (self.sink)(&entry);
+    }
+
+    /// The renewal before, of which the journal had no entry of its own.
+    fn say_renewed_before(&mut self, attempt: &Known, renewed_at: Timestamp) {
+        if renewed_at > attempt.granted_at {
+            self.say_at(renewed_at, attempt, EventKind::Renewed);
+        }
+    }
+
+    fn say_effect(&mut self, attempt: &Known, event: EventKind, token: Number, code: Option<&str>) {
+        let entry = Entry {
+            token: Some(token.get()),
+            kind: Some(COMPLETION),
+            detail: code,
+            ..self.entry(attempt, event)
+        };
+        (self.sink)(&entry);
+    }
+}
+
+impl Translator {
+    /// Takes the next entry of the journal, and hands what it says to `sink`.
+    pub fn push(&mut self, position: u64, event: &Event, sink: &mut dyn FnMut(&Entry<'_>)) {
+        let mut telling = Telling { at: event.at, position, sink };
+        match &event.what {
+            What::Granted { token, worker, ttl_ms, backup, .. } => {
+                // A backup is granted beside a live attempt on purpose: its lease is its own.
+                let resource = if *backup {
+                    format!("{} (backup {token})", event.job)
+                } else {
+                    event.job.to_string()
+                };
+                let known = Known {
+                    worker: worker.to_string(),
+                    resource,
+                    granted_at: event.at,
+                    lapsed: false,
+                    closed: None,
+                };
+                let entry = Entry {
+                    ttl_ms: Some(*ttl_ms),
+                    token: Some(token.get()),
+                    ..telling.entry(&known, EventKind::Acquired)
+                };
+                (telling.sink)(&entry);
+                self.attempts.insert(*token, known);
+            }
+            What::Renewed { token } => {
+                if let Some(known) = self.attempts.get(token) {
+                    telling.say(known, EventKind::Renewed);
+                }
+            }
+            What::RenewedLate { token, renewed_at, .. } => {
+                if let Some(known) = self.attempts.get(token) {
+                    telling.say_renewed_before(known, *renewed_at);
+                    telling.say(known, EventKind::Renewed);
+                }
+            }
+            What::Lapsed { token, renewed_at, deadline } => {
+                if let Some(known) = self.attempts.get_mut(token) {
+                    known.lapsed = true;
+                    telling.say_renewed_before(known, *renewed_at);
+                    telling.say_at((*deadline).min(event.at), known, EventKind::Expired);
+                }
+            }
+            What::Closed { token, reason, .. } => self.close(*token, *reason, &mut telling),
+            What::Refused { verb, token, code, .. } => {
+                if let Some(known) = self.attempts.get(token) {
+                    refuse(known, (verb, *token, code), &mut telling);
+                }
+            }
+            What::Paused { token, pause_ms } => {
+                if let Some(known) = self.attempts.get(token) {
+                    let duration_ms = Some(*pause_ms);
+                    let entry = Entry { duration_ms, ..telling.entry(known, EventKind::Paused) };
+                    (telling.sink)(&entry);
+                }
+            }
+            // What concerns no attempt, or says no more than the entries beside it.
+            What::Submitted { .. }
+            | What::Withdrawn { .. }
+            | What::Suspected { .. }
+            | What::Moved { .. }
+            | What::Retried => {}
+        }
+    }
+
+    fn close(&mut self, token: Number, reason: CloseReason, telling: &mut Telling<'_>) {
+        let Some(known) = self.attempts.get_mut(&token) else { return };
+        known.closed = Some(reason);
+        match reason {
+            CloseReason::Completed => {
+                telling.say_effect(known, EventKind::Effect, token, None);
+                telling.say(known, EventKind::Completed);
+            }
+            CloseReason::Superseded if known.lapsed => {}
+            CloseReason::Superseded => telling.say(known, EventKind::Expired),
+            CloseReason::Failed
+            | CloseReason::Released
+            | CloseReason::Outrun
+            | CloseReason::Cancelled => telling.say(known, EventKind::Released),
+        }
+        self.closed.push_back(token);
+        if self.closed.len() > CLOSED_MAX
+            && let Some(oldest) = self.closed.pop_front()
+        {
+            self.attempts.remove(&oldest);
+        }
+    }
+}
+
+/// A verb that came too late. Of an attempt that was given up in good order (its job cancelled, or
+/// outrun by a backup) that is no fault; of one that was lost it is the pauser's last act.
+fn refuse(known: &Known, (verb, token, code): (&str, Number, &str), telling: &mut Telling<'_>) {
+    if known.closed != Some(CloseReason::Superseded) {
+        return;
+    }
+    match verb {
+        "complete" => telling.say_effect(known, EventKind::Refused, token, Some(code)),
+        // It had worked until then.
+        "fail" => telling.say(known, EventKind::Progress),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,247 @@
+//! The invariants of Palisade's own records, looked at from outside the rules that keep them.
+//!
+//! [`Checker`] is handed every job, the store's counter and the journal, in any order of jobs and
+//! in the journal's order, and answers what contradicts what must never be. A journal whose
+//! beginning was deleted is fine; what it still has must agree with the records.
+//!
+//! Must not know: where the records lie, and whether the bytes of a blob are whole.
+
+use std::collections::BTreeMap;
+
+use palisade_core::{
+    JobId, Number, Tenant,
+    history::{Event, What},
+    job::{CloseReason, Job, JobState},
+    spec::JobKey,
+};
+
+/// An invariant that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Which invariant, as a stable word.
+    pub rule: Rule,
+    /// The record, as a person finds it again (`j17`, `journal 5`).
+    pub record: String,
+    /// What is there, and what it contradicts.
+    pub evidence: String,
+}
+
+/// What must never be otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// A job is completed once, by an attempt of its own.
+    OneCompletion,
+    /// At most one live job of a tenant has a key.
+    OneLiveJob,
+    /// No number below a fence took effect, and no fence lies below what was granted.
+    Fence,
+    /// Tokens rise, and none is above the counter that they are drawn from.
+    RisingTokens,
+    /// Attempts are open exactly while their job runs.
+    AttemptsFitState,
+    /// A completion is there exactly when the job is complete, a dead letter when it failed.
+    OutcomeFitsState,
+    /// The journal tells what the records say.
+    Journal,
+}
+
+impl Rule {
+    /// Its word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OneCompletion => "one_completion",
+            Self::OneLiveJob => "one_live_job",
+            Self::Fence => "fence",
+            Self::RisingTokens => "rising_tokens",
+            Self::AttemptsFitState => "attempts_fit_state",
+            Self::OutcomeFitsState => "outcome_fits_state",
+            Self::Journal => "journal",
+        }
+    }
+}
+
+impl std::fmt::Display for Rule {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// Looks at records one after another. Memory follows the number of jobs, not of their attempts.
+#[derive(Debug)]
+pub struct Checker {
+    counter: Number,
+    live: BTreeMap<(Tenant, JobKey), JobId>,
+    outcomes: BTreeMap<JobId, Option<Number>>,
+    completed: BTreeMap<JobId, (u64, Number)>,
+    granted: Option<(u64, Number)>,
+    found: Vec<Violation>,
+}
+
+impl Checker {
+    /// For a store whose counter stands at `counter`.
+    pub fn new(counter: Number) -> Self {
+        Self {
+            counter,
+            live: BTreeMap::new(),
+            outcomes: BTreeMap::new(),
+            completed: BTreeMap::new(),
+            granted: None,
+            found: Vec::new(),
+        }
+    }
+
+    /// Takes a job's record.
+    pub fn job(&mut self, job: &Job) {
+        self.outcomes.insert(job.id, job.completed_by());
+        self.check_key(job);
+        self.check_tokens(job);
+        self.check_fence(job);
+        self.check_completion(job);
+        self.check_state(job);
+    }
+
+    /// Takes an entry of the journal, in its order.
+    pub fn event(&mut self, position: u64, event: &Event) {
+        match &event.what {
+            What::Granted { token, .. } => {
+                if let Some((at, last)) = self.granted
+                    && *token <= last
+                {
+                    let text = format!("token {token} was granted after {last} (journal {at})");
+                    self.say(Rule::RisingTokens, format!("journal {position}"), text);
+                }
+                self.granted = Some((position, *token));
+            }
+            What::Closed { token, reason: CloseReason::Completed, .. } => {
+                if let Some((at, by)) = self.completed.insert(event.job, (position, *token)) {
+                    let text = format!(
+                        "{} is completed by token {token}, and was by token {by} (journal {at})",
+                        event.job
+                    );
+                    self.say(Rule::OneCompletion, format!("journal {position}"), text);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the looking: compares what the journal told with what the records say.
+    pub fn finish(mut self) -> Vec<Violation> {
+        for (job, (position, token)) in std::mem::take(&mut self.completed) {
+            let recorded = self.outcomes.get(&job).copied();
+            if recorded == Some(Some(token)) {
+                continue;
+            }
+            let says = match recorded {
+                None => "there is no such job".to_owned(),
+                Some(None) => "its record has no completion".to_owned(),
+                Some(Some(other)) => format!("its record names token {other}"),
+            };
+            let text = format!("{job} is completed by token {token}, but {says}");
+            self.say(Rule::Journal, format!("journal {position}"), text);
+        }
+        self.found
+    }
+
+    fn say(&mut self, rule: Rule, record: String, evidence: String) {
+        self.found.push(Violation { rule, record, evidence });
+    }
+
+    fn check_key(&mut self, job: &Job) {
+        if !job.state.is_live() {
+            return;
+        }
+        if let Some(other) = self.live.insert((job.tenant.clone(), job.key), job.id) {
+            let text = format!("{other} is live with the same key of tenant {}", job.tenant);
+            self.say(Rule::OneLiveJob, job.id.to_string(), text);
+        }
+    }
+
+    fn check_tokens(&mut self, job: &Job) {
+        for pair in job.attempts.windows(2) {
+            if pair[1].token <= pair[0].token {
+                let text = format!("token {} follows token {}", pair[1].token, pair[0].token);
+                self.say(Rule::RisingTokens, job.id.to_string(), text);
+            }
+        }
+        let attempts = job.attempts.iter().map(|attempt| attempt.token);
+        let wishes = job.submissions.iter().map(|submission| submission.number);
+        for number in attempts.chain(wishes).filter(|number| *number > self.counter) {
+            let text = format!("{number} is in use, but the counter stands at {}", self.counter);
+            self.found.push(Violation {
+                rule: Rule::RisingTokens,
+                record: job.id.to_string(),
+                evidence: text,
+            });
+        }
+    }
+
+    /// While a job runs, its fence is the newest grant that replaced others; else it is past all.
+    fn check_fence(&mut self, job: &Job) {
+        let replacing = job.attempts.iter().filter(|attempt| !attempt.backup);
+        let newest = replacing.map(|attempt| attempt.token).max();
+        if let Some(newest) = newest.filter(|newest| job.fence < *newest) {
+            let text = format!("its fence stands at {}, below its grant {newest}", job.fence);
+            self.say(Rule::Fence, job.id.to_string(), text);
+        } else if job.state != JobState::Running
+            && let Some(last) = job.attempts.last().filter(|last| last.token >= job.fence)
+        {
+            let text = format!(
+                "it is {}, but its fence stands at {}, not past token {}",
+                job.state, job.fence, last.token
+            );
+            self.say(Rule::Fence, job.id.to_string(), text);
+        }
+        if let Some(by) = job.completed_by()
+            && let Some(newest) = newest.filter(|newest| by < *newest)
+        {
+            let text = format!("token {by} completed it, though {newest} had been granted");
+            self.say(Rule::Fence, job.id.to_string(), text);
+        }
+    }
+
+    fn check_completion(&mut self, job: &Job) {
+        let completed = job.attempts.iter().filter(|attempt| {
+            attempt.closed.as_ref().is_some_and(|how| how.reason == CloseReason::Completed)
+        });
+        let tokens: Vec<_> = completed.map(|attempt| attempt.token).collect();
+        let named: Vec<_> = job.completed_by().into_iter().collect();
+        if tokens != named {
+            let list = |tokens: &[Number]| match tokens {
+                [] => "none".to_owned(),
+                some => some.iter().map(Number::to_string).collect::<Vec<_>>().join(" and "),
+            };
+            let text = format!(
+                "its completion names {}; attempts closed as completed: {}",
+                list(&named),
+                list(&tokens)
+            );
+            self.say(Rule::OneCompletion, job.id.to_string(), text);
+        }
+    }
+
+    fn check_state(&mut self, job: &Job) {
+        let running = job.state == JobState::Running;
+        if running != job.has_open_attempt() {
+            let open = job.open_attempts().count();
+            let text = format!("it is {} and has {open} open attempt(s)", job.state);
+            self.say(Rule::AttemptsFitState, job.id.to_string(), text);
+        }
+        let complete = job.state == JobState::Complete;
+        let failed = job.state == JobState::Failed;
+        let (completion, letter) = (job.completion.is_some(), job.dead_letter.is_some());
+        if complete != completion || failed != letter {
+            let has = |there: bool| if there { "a" } else { "no" };
+            let text = format!(
+                "it is {} with {} completion and {} dead letter",
+                job.state,
+                has(completion),
+                has(letter)
+            );
+            self.say(Rule::OutcomeFitsState, job.id.to_string(), text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

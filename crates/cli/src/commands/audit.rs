@@ -1,0 +1,180 @@
+//! `audit`: the invariants of a data directory, looked at from outside.
+//!
+//! Exit codes: 0 all is as it must be, 1 findings, 2 the directory cannot be read.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::Context;
+use futures_util::TryStreamExt;
+use palisade_artefacts::{Blobs, ByteRange, LocalBlobs, Place};
+use palisade_audit::records::{Checker, Violation};
+use palisade_core::{Digest, JobId, OutputName, blob::BlobState, job::Job};
+use palisade_store::sqlite::Snapshot;
+use serde::Serialize;
+
+use crate::{args::Common, exit, output};
+
+/// Flags of `audit`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AuditArgs {
+    /// The data directory, or a copy of it.
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Look at the length of each blob alone, and do not read its bytes.
+    #[arg(long)]
+    quick: bool,
+}
+
+/// One thing that is not as it must be.
+#[derive(Debug, Serialize)]
+struct Finding {
+    /// Which invariant, as a stable word.
+    rule: &'static str,
+    /// The record.
+    record: String,
+    /// What is there.
+    evidence: String,
+}
+
+impl From<Violation> for Finding {
+    fn from(found: Violation) -> Self {
+        Self { rule: found.rule.as_str(), record: found.record, evidence: found.evidence }
+    }
+}
+
+/// What was looked at, and what was found.
+#[derive(Debug, Default, Serialize)]
+struct Report {
+    jobs: u64,
+    entries: u64,
+    blobs: u64,
+    findings: Vec<Finding>,
+}
+
+/// A blob that a completion names, and the first output that does.
+#[derive(Debug)]
+struct Named {
+    job: JobId,
+    output: OutputName,
+    size_bytes: u64,
+    /// Where its row says it is; none: there is no row that says so.
+    place: Option<Place>,
+}
+
+pub(crate) async fn run(args: AuditArgs, common: Common) -> anyhow::Result<ExitCode> {
+    let folder = args.data.clone();
+    let read = tokio::task::spawn_blocking(move || look_at_records(&folder)).await;
+    let (mut report, named) = read.context("reading the records panicked")??;
+    let blobs = LocalBlobs::open(args.data.join("blobs")).await?;
+    for (digest, named) in &named {
+        report.blobs += 1;
+        if let Some(evidence) = look_at_blob(&blobs, *digest, named, args.quick).await {
+            let record = format!("{} {}", named.job, named.output);
+            report.findings.push(Finding { rule: "blobs", record, evidence });
+        }
+    }
+    show(&report, common.json);
+    Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::FAILED) })
+}
+
+fn show(report: &Report, json: bool) {
+    if json {
+        output::json(report);
+        return;
+    }
+    for found in &report.findings {
+        output::line(&format!("{}  {}: {}", found.rule, found.record, found.evidence));
+    }
+    output::note(&format!(
+        "{} job(s), {} journal entries, {} blob(s): {} finding(s)",
+        report.jobs,
+        report.entries,
+        report.blobs,
+        report.findings.len()
+    ));
+}
+
+type Looked = (Report, BTreeMap<Digest, Named>);
+
+/// Everything that the database alone can tell.
+fn look_at_records(folder: &Path) -> anyhow::Result<Looked> {
+    let snapshot = Snapshot::open(folder)?;
+    let mut checker = Checker::new(snapshot.counter()?);
+    let (mut report, mut named) = (Report::default(), BTreeMap::new());
+    let mut corrupt = Vec::new();
+    snapshot.jobs(&mut |id, job| {
+        report.jobs += 1;
+        match job {
+            Ok(job) => {
+                checker.job(&job);
+                note_outputs(&job, &mut named);
+            }
+            Err(fault) => corrupt.push(Finding {
+                rule: "readable",
+                record: id.to_string(),
+                evidence: fault.to_string(),
+            }),
+        }
+    })?;
+    let journal = snapshot.journal(&mut |position, event| {
+        report.entries += 1;
+        checker.event(position, event);
+    });
+    if let Err(fault) = journal {
+        let (record, evidence) = ("journal".to_owned(), fault.to_string());
+        corrupt.push(Finding { rule: "readable", record, evidence });
+    }
+    for (digest, named) in &mut named {
+        let row = snapshot.blob(*digest)?.filter(|blob| blob.state == BlobState::Present);
+        named.place = row.map(|blob| Place::new(*digest, blob.generation));
+    }
+    report.findings = corrupt;
+    report.findings.extend(checker.finish().into_iter().map(Finding::from));
+    Ok((report, named))
+}
+
+fn note_outputs(job: &Job, named: &mut BTreeMap<Digest, Named>) {
+    for output in job.completion.iter().flat_map(|completion| &completion.manifest.outputs) {
+        named.entry(output.digest).or_insert_with(|| Named {
+            job: job.id,
+            output: output.name.clone(),
+            size_bytes: output.size_bytes,
+            place: None,
+        });
+    }
+}
+
+/// What is wrong with a blob, if something is.
+async fn look_at_blob(
+    blobs: &LocalBlobs,
+    digest: Digest,
+    named: &Named,
+    quick: bool,
+) -> Option<String> {
+    let Some(place) = named.place else {
+        return Some(format!("no row says that blob {digest} is present"));
+    };
+    match blobs.size(place).await {
+        Ok(None) => return Some(format!("blob {place} is not there")),
+        Ok(Some(size)) if size != named.size_bytes => {
+            let length = named.size_bytes;
+            return Some(format!("blob {place} has {size} bytes, the manifest says {length}"));
+        }
+        Ok(Some(_)) => {}
+        Err(error) => return Some(format!("blob {place}: {error}")),
+    }
+    if quick {
+        return None;
+    }
+    // The reader compares the digest before it gives out the last chunk.
+    let whole = async {
+        let mut reader = blobs.open(place, ByteRange::FULL).await?;
+        while reader.chunks.try_next().await?.is_some() {}
+        Ok::<(), palisade_artefacts::BlobError>(())
+    };
+    whole.await.err().map(|error| format!("blob {place}: {error}"))
+}

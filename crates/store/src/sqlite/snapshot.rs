@@ -1,0 +1,79 @@
+//! The records as they lie on the disk at one moment, for an audit: of a copy, or of a folder that
+//! another process serves meanwhile. Nothing is written, and nobody is held up.
+
+use std::path::Path;
+
+use palisade_core::{Digest, JobId, Number, blob::Blob, history::Event, job::Job};
+use rusqlite::Connection;
+
+use crate::fault::Fault;
+
+use super::{
+    open::{self, OpenError, Place},
+    records::{blob, job, journal, meta::Meta},
+    values::{Columns, fault},
+};
+
+/// Entries of the journal that are read at once.
+const ENTRIES_AT_ONCE: usize = 1_000;
+
+/// A read of one moment. Renewals that live in the serving process's memory are not in it.
+#[derive(Debug)]
+pub struct Snapshot {
+    connection: Connection,
+}
+
+impl Snapshot {
+    /// Opens the records of a data folder, as they are now.
+    pub fn open(folder: &Path) -> Result<Self, OpenError> {
+        let place = Place::Folder(folder.to_owned()).to_string();
+        let open = || -> Result<Connection, Fault> {
+            let connection = open::looker(folder)?;
+            // Never ended: all that is read is of the moment of the first read.
+            connection.execute_batch("BEGIN; SELECT one FROM meta;").map_err(fault)?;
+            Ok(connection)
+        };
+        let connection = open().map_err(|source| OpenError::Database { place, source })?;
+        Ok(Self { connection })
+    }
+
+    /// The last number that was drawn.
+    pub fn counter(&self) -> Result<Number, Fault> {
+        Ok(Meta::read(&self.connection)?.counter)
+    }
+
+    /// Every job, by its id. One that cannot be read is told as [`Fault::Corrupt`], and the others
+    /// follow.
+    pub fn jobs(&self, sink: &mut dyn FnMut(JobId, Result<Job, Fault>)) -> Result<(), Fault> {
+        let sql = "SELECT id FROM jobs UNION SELECT job FROM attempts ORDER BY 1";
+        let mut statement = self.connection.prepare(sql).map_err(fault)?;
+        let mut rows = statement.query([]).map_err(fault)?;
+        while let Some(row) = rows.next().map_err(fault)? {
+            let id = Columns::new("job", row).job(0)?;
+            let gone = || Fault::Corrupt {
+                record: id.to_string(),
+                what: "it has attempts, but is not there".to_owned(),
+            };
+            sink(id, job::read(&self.connection, id).and_then(|job| job.ok_or_else(gone)));
+        }
+        Ok(())
+    }
+
+    /// All that the journal still has, in its order, with each entry's position.
+    pub fn journal(&self, sink: &mut dyn FnMut(u64, &Event)) -> Result<(), Fault> {
+        let mut position = 0;
+        loop {
+            let entries = journal::after(&self.connection, position, ENTRIES_AT_ONCE)?;
+            let Some((last, _)) = entries.last() else { return Ok(()) };
+            position = *last;
+            for (at, event) in &entries {
+                sink(*at, event);
+            }
+        }
+    }
+
+    /// A digest's newest generation.
+    pub fn blob(&self, digest: Digest) -> Result<Option<Blob>, Fault> {
+        blob::newest(&self.connection, digest)
+    }
+}
