@@ -56,6 +56,27 @@ async fn export_without_a_server_runs_embedded_and_leaves_the_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn names_that_are_options_protocols_patterns_or_two_lines_are_names_all_the_same() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let clip = dir.path().join("clip.mp4");
+    make(&clip, 1).await;
+    for name in
+        ["-i.mp4", "a:b.mp4", "100%d.mp4", "it's \"so\".mp4", "two\nlines.mp4", "pipe:0.mp4"]
+    {
+        std::fs::copy(&clip, dir.path().join(name)).expect("a copy");
+        #[expect(clippy::disallowed_methods, reason = "the test runs the program under test")]
+        let done = Command::new(common::PROGRAM)
+            .args(["export", name, "--recipe", "h264-720p", "-o", "out.mp4"])
+            .current_dir(dir.path())
+            .env_remove("PALISADE_SERVER")
+            .output()
+            .expect("the program runs");
+        assert!(done.status.success(), "{name:?}: {}", text(&done.stderr));
+        std::fs::remove_file(dir.path().join("out.mp4")).expect("it is there");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_same_export_twice_gives_the_same_bytes() {
     let dir = tempfile::tempdir().expect("a folder");
     let clip = dir.path().join("clip.mp4");

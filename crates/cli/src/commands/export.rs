@@ -28,6 +28,7 @@ use super::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExportArgs {
     /// The file to export.
+    #[arg(allow_hyphen_values = true)]
     file: PathBuf,
     #[command(flatten)]
     wish: WishArgs,

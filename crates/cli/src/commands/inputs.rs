@@ -79,7 +79,7 @@ pub(crate) async fn wish(
     let mut inputs = BTreeMap::new();
     for (name, path) in files {
         let (digest, size_bytes) = client.upload(path, &Upload::Input).await.map_err(blame)?;
-        let file_name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let file_name = path.file_name().map(|name| told_name(&name.to_string_lossy()));
         let input = InputWire { digest: digest.to_string(), size_bytes, name: file_name };
         if inputs.insert(name.clone(), input).is_some() {
             return Err(Usage(format!("input {name}: given twice, must be given once")).into());
@@ -100,6 +100,13 @@ pub(crate) async fn wish(
         priority: args.priority,
         ..SubmitRequest::default()
     })
+}
+
+/// A file's name as it is told to people: control characters would garble their screens.
+fn told_name(name: &str) -> String {
+    const CHARS_MAX: usize = 255;
+    let shown = |ch: char| if ch.is_control() { char::REPLACEMENT_CHARACTER } else { ch };
+    name.chars().map(shown).take(CHARS_MAX).collect()
 }
 
 fn blame(error: ClientError) -> anyhow::Error {
