@@ -173,7 +173,7 @@ impl DesignModel {
         state.people[worker].at = At::Over;
     }
 
-    fn renew(&self, state: &mut State, worker: usize) {
+    fn renew(state: &mut State, worker: usize) {
         let Some(pair) = state.people[worker].pair else { return };
         let now = state.now;
         let beat = bench::heartbeat(worker, 1, vec![(job_id(), pair)]);
@@ -289,7 +289,7 @@ impl Model for DesignModel {
             }
             Action::Write(worker) => self.write(&mut state, worker),
             Action::Commit(worker) => self.commit(&mut state, worker),
-            Action::Renew(worker) => self.renew(&mut state, worker),
+            Action::Renew(worker) => Self::renew(&mut state, worker),
             Action::Crash(worker) => {
                 state.crashes += 1;
                 state.people[worker].at = At::Dead;

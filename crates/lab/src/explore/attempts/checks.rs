@@ -1,0 +1,109 @@
+//! What must never be seen in the world of attempts: in an answer, in a step, in a record, or
+//! against what somebody was told.
+
+use std::collections::BTreeSet;
+
+use palisade_core::{
+    Refusal,
+    job::{CloseReason, Job, JobState},
+    transition::Beat,
+};
+use palisade_store::{Failure, command::Answer};
+
+use crate::engine::CrashEngine;
+
+use super::{Promise, Request, bench, is_open, job_of};
+
+/// What an answer must never say.
+pub(super) fn check_answer(
+    before: &CrashEngine,
+    request: &Request,
+    answer: &Result<Answer, Failure>,
+) -> Result<(), String> {
+    match (request, answer) {
+        (Request::Beat { lease: Some(pair), .. }, Ok(Answer::Heartbeat(beats)))
+            if beats.leases.first() == Some(&Some(Beat::Held)) && !is_open(before, *pair) =>
+        {
+            Err(format!("token {} hears `held`, and was closed before", pair.token))
+        }
+        (Request::Beat { worker, seq, pending, .. }, Ok(Answer::Heartbeat(beats))) => {
+            for (_, token) in &beats.released {
+                let attempt = job_of(before).attempt(*token).expect("it was just released");
+                let pending = pending.map(|number| bench::claim(*worker, number, 0).request_id);
+                if attempt.claim_seq >= *seq || Some(&attempt.claim) == pending.as_ref() {
+                    return Err(format!("token {token} is released, and its reply is on its way"));
+                }
+            }
+            Ok(())
+        }
+        (Request::Complete { pair, .. }, Ok(Answer::Complete(completed)))
+            if completed.completion.token != pair.token =>
+        {
+            Err(format!("token {} completes in another's name", pair.token))
+        }
+        (Request::Complete { pair, .. }, Err(Failure::Refused(Refusal::StaleToken { .. })))
+            if is_open(before, *pair) =>
+        {
+            Err(format!("token {} is open, and refused as stale", pair.token))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What one step must never do to the record.
+pub(super) fn check_step(before: &CrashEngine, after: &CrashEngine) -> Result<(), String> {
+    let (old, new) = (job_of(before), job_of(after));
+    if new.fence < old.fence {
+        return Err("the fence falls".to_owned());
+    }
+    if old.completion.is_some() && new.completion != old.completion {
+        return Err("a completion changes".to_owned());
+    }
+    Ok(())
+}
+
+/// What a record must never look like.
+pub(super) fn wrong_record(job: &Job) -> Option<String> {
+    let open = job.open_attempts().count();
+    let closed_for = |reason| {
+        let closed = job.attempts.iter().filter_map(|attempt| attempt.closed.as_ref());
+        closed.filter(|closed| closed.reason == reason).count()
+    };
+    let last = job.attempts.last().map(|attempt| attempt.token);
+    if open > 1 {
+        return Some("two attempts are open, and neither is a backup".to_owned());
+    }
+    if job.state != JobState::Running && open > 0 {
+        return Some(format!("the job is {}, and an attempt is open", job.state));
+    }
+    if job.state != JobState::Running && last.is_some_and(|last| job.fence <= last) {
+        return Some(format!("the job is {}, and its last token is not fenced off", job.state));
+    }
+    let (losses, failures) = (closed_for(CloseReason::Superseded), closed_for(CloseReason::Failed));
+    if losses > bench::RETRY.losses_allowed as usize && job.state != JobState::Failed {
+        return Some(format!("lost {losses} times, and still {}", job.state));
+    }
+    let live = job.state.is_live();
+    if failures >= bench::RETRY.failures_allowed as usize && live && open == 0 {
+        return Some(format!("failed {failures} times, and still {}", job.state));
+    }
+    let claims = job.attempts.iter().map(|attempt| (&attempt.session, &attempt.claim));
+    if claims.collect::<BTreeSet<_>>().len() != job.attempts.len() {
+        return Some("a claim asked again was granted something new".to_owned());
+    }
+    None
+}
+
+/// A promise that is not kept.
+pub(super) fn unkept(job: &Job, promise: &Promise) -> Option<String> {
+    let kept = match promise {
+        Promise::Granted(token) => job.attempt(*token).is_some(),
+        Promise::Closed(token) => {
+            job.attempt(*token).is_none_or(|attempt| attempt.closed.is_some())
+        }
+        Promise::Completed(token, content) => job.completion.as_ref().is_some_and(|completion| {
+            completion.token == *token && completion.manifest.outputs[0].digest == *content
+        }),
+    };
+    (!kept).then(|| format!("somebody was told {promise:?}, and it is not so"))
+}
