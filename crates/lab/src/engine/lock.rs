@@ -17,8 +17,8 @@ use palisade_core::{
 use palisade_store::{
     Failure,
     command::{
-        Answer, Beats, Claim, Claimed, Command, Complete, Grant, Heartbeat, Submit,
-        Submitted, Suspected, Ticked,
+        Answer, Beats, Claim, Claimed, Command, Complete, Grant, Heartbeat, Submit, Submitted,
+        Suspected, Ticked,
     },
     query::{Query, View},
 };
@@ -92,9 +92,8 @@ impl LockEngine {
 
     fn claim(&mut self, claim: &Claim, now: Timestamp) -> Claimed {
         let mut claimed = Claimed { grants: Vec::new(), lost: Vec::new(), next_at: None };
-        let mine = |row: &&mut Row| {
-            row.lock.as_ref().is_some_and(|lock| lock.claim == claim.request_id)
-        };
+        let mine =
+            |row: &&mut Row| row.lock.as_ref().is_some_and(|lock| lock.claim == claim.request_id);
         let free = |row: &&mut Row| {
             let expired = |lock: &Lock| lock.expires_at.is_some_and(|at| at <= now);
             row.job.state.is_live() && row.lock.as_ref().is_none_or(expired)
@@ -106,7 +105,8 @@ impl LockEngine {
         let owner = row.lock.as_ref().filter(|lock| lock.claim == claim.request_id);
         let owner = owner.map_or(claim.lease_ids[0], |lock| lock.owner);
         let expires_at = self.expires.then(|| now.plus_ms(claim.ttl_ms));
-        row.lock = Some(Lock { owner, claim: claim.request_id.clone(), ttl_ms: claim.ttl_ms, expires_at });
+        row.lock =
+            Some(Lock { owner, claim: claim.request_id.clone(), ttl_ms: claim.ttl_ms, expires_at });
         row.job.state = JobState::Running;
         // There is no token in this design; the owner's id is all that a holder has.
         let pair = Pair { token: Number::ZERO, lease_id: owner };

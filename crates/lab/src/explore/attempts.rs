@@ -416,7 +416,8 @@ impl Model for Attempts {
         if job.state != JobState::Running && last.is_some_and(|last| job.fence <= last) {
             return Some(format!("the job is {}, and its last token is not fenced off", job.state));
         }
-        let (losses, failures) = (closed_for(CloseReason::Superseded), closed_for(CloseReason::Failed));
+        let (losses, failures) =
+            (closed_for(CloseReason::Superseded), closed_for(CloseReason::Failed));
         if losses > bench::RETRY.losses_allowed as usize && job.state != JobState::Failed {
             return Some(format!("lost {losses} times, and still {}", job.state));
         }

@@ -132,7 +132,9 @@ impl Model for Blobs {
                 At::Rendered | At::Over => {}
                 At::Told { present: false, .. } => actions.push(Action::Upload(worker)),
                 At::Uploaded(_) => actions.push(Action::Finish(worker)),
-                At::Told { present: true, .. } | At::Ready => actions.push(Action::Complete(worker)),
+                At::Told { present: true, .. } | At::Ready => {
+                    actions.push(Action::Complete(worker))
+                }
             }
             if *at != At::Over {
                 actions.push(Action::GiveUp(worker));

@@ -4,11 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use palisade_core::{
-    Digest, JobId, Timestamp,
-    job::JobState,
-    lease::Pair,
-};
+use palisade_core::{Digest, JobId, Timestamp, job::JobState, lease::Pair};
 use palisade_store::command::{Answer, Command};
 
 use crate::{

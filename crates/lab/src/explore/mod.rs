@@ -151,7 +151,10 @@ impl Report {
         let mut text = String::new();
         for (world, outcome) in &self.worlds {
             let (states, steps, depth) = (outcome.states, outcome.steps, outcome.depth);
-            text.push_str(&format!("{}: {states} states, {steps} steps, {depth} deep", world.name()));
+            text.push_str(&format!(
+                "{}: {states} states, {steps} steps, {depth} deep",
+                world.name()
+            ));
             match &outcome.violation {
                 None if outcome.complete => text.push_str(": all of them, and no violation\n"),
                 None => text.push_str(": not all of them; none of those shows a violation\n"),

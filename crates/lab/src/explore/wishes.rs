@@ -189,7 +189,8 @@ impl Model for Wishes {
                 let cancelled = state.job(job).is_some_and(|job| job.state == JobState::Cancelled);
                 let first = state.job(job).and_then(|job| job.submissions.first());
                 let submission = first.map(|one| one.number).filter(|_| cancelled);
-                let retried = state.apply(&Command::Retry(Retry { job, submission, request_id: None }));
+                let retried =
+                    state.apply(&Command::Retry(Retry { job, submission, request_id: None }));
                 // Whoever revives a wish wants it again.
                 if let (Some(_), Some(number)) = (retried, submission) {
                     state.asked.remove(&number);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use palisade_core::{
     Number, Refusal, Timestamp,
     blob::{Blob, BlobState},
-    job::{Closed, CloseReason, Job, JobState},
+    job::{CloseReason, Closed, Job, JobState},
     lease::{Lease, Pair, Start},
     time::granted_span_ms,
     transition::{Beat, Which},

@@ -4,13 +4,7 @@
 //! They exist here alone: the product has no switch for them. The lab's own engine, server and
 //! outside world are what bends.
 
-
 pub(crate) mod hooks;
-
-
-
-
-
 
 /// Where a sabotage is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,7 +131,11 @@ impl std::str::FromStr for Sabotage {
         let found = Self::ALL.iter().find(|sabotage| sabotage.name() == text);
         found.copied().ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|sabotage| sabotage.name()).collect();
-            palisade_core::Invalid::new("break", text, format!("must be one of {}", names.join(", ")))
+            palisade_core::Invalid::new(
+                "break",
+                text,
+                format!("must be one of {}", names.join(", ")),
+            )
         })
     }
 }

@@ -16,11 +16,8 @@ mod table;
 mod tally;
 mod timeline;
 mod trace;
-mod world;
 mod worker;
-
-
-
+mod world;
 
 pub use judge::Verdict;
 pub use report::{DesignReport, Found, Report};

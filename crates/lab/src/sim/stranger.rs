@@ -15,8 +15,8 @@ use palisade_store::{
 
 use super::{
     network::Address,
-    world::{Event, World},
     worker::manifest_of,
+    world::{Event, World},
 };
 
 /// The stranger.

@@ -100,7 +100,8 @@ impl World {
     fn begin(&mut self, index: usize, grant: &Grant, pending: &Pending) {
         let render_ms = self.submitter.render_ms(&grant.job);
         // A bit-exact renderer makes the same bytes each time; others stamp them with the attempt.
-        let differs = self.plan.bytes_differ && self.design.effects() != crate::designs::Effects::Fenced;
+        let differs =
+            self.plan.bytes_differ && self.design.effects() != crate::designs::Effects::Fenced;
         let stamp = if differs { grant.pair.lease_id.0 } else { 0 };
         let content = Digest::of(format!("{} {stamp}", grant.job.key).as_bytes());
         let chance = self.dice.next();

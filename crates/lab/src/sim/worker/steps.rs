@@ -1,8 +1,8 @@
 //! The work thread: step after step, and between any two instructions anything may happen to it.
 
+use palisade_core::Refusal;
 use palisade_core::job::{Failure as Report, FailureKind};
 use palisade_core::transition::Completed;
-use palisade_core::Refusal;
 use palisade_store::{
     Failure,
     command::{Answer, BeginBlob, BlobPlace, Command, Complete, Fail, FinishBlob, Pin, Release},
