@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     claims::Claims, config::ServerConfig, config::ServerParts, dispatch::Returned,
-    job_waits::JobWaits, metrics::Metrics, sessions::Sessions,
+    job_waits::JobWaits, lock_waits::LockWaits, metrics::Metrics, sessions::Sessions,
 };
 
 /// The server's parts. Cheap to clone.
@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) claims: Claims,
     /// Those who wait for a job to be over.
     pub(crate) job_waits: JobWaits,
+    /// Those who wait for a lock.
+    pub(crate) lock_waits: LockWaits,
     /// Workers' sessions.
     pub(crate) sessions: Sessions,
     /// Counters.
@@ -60,6 +62,7 @@ impl App {
             entropy,
             claims: Claims::default(),
             job_waits: JobWaits::default(),
+            lock_waits: LockWaits::default(),
             sessions,
             metrics: Metrics::default(),
             stopping: CancellationToken::new(),
