@@ -129,9 +129,9 @@ impl Translator {
             What::Granted { token, worker, ttl_ms, backup, .. } => {
                 // A backup is granted beside a live attempt on purpose: its lease is its own.
                 let resource = if *backup {
-                    format!("{} (backup {token})", event.job)
+                    format!("{} (backup {token})", event.subject)
                 } else {
-                    event.job.to_string()
+                    event.subject.to_string()
                 };
                 let known = Known {
                     worker: worker.to_string(),
@@ -185,6 +185,13 @@ impl Translator {
             | What::Suspected { .. }
             | What::Moved { .. }
             | What::Retried => {}
+            // Locks and objects are not told of yet.
+            What::LockGranted { .. }
+            | What::LockClosed { .. }
+            | What::LockWaiting { .. }
+            | What::LockLeft { .. }
+            | What::ObjectWritten { .. }
+            | What::ObjectRaised { .. } => {}
         }
     }
 

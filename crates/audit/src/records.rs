@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use palisade_core::{
     JobId, Number, Tenant,
-    history::{Event, What},
+    history::{Event, Subject, What},
     job::{CloseReason, Job, JobState},
     spec::JobKey,
 };
@@ -113,10 +113,10 @@ impl Checker {
                 self.granted = Some((position, *token));
             }
             What::Closed { token, reason: CloseReason::Completed, .. } => {
-                if let Some((at, by)) = self.completed.insert(event.job, (position, *token)) {
+                let Subject::Job(job) = event.subject else { return };
+                if let Some((at, by)) = self.completed.insert(job, (position, *token)) {
                     let text = format!(
-                        "{} is completed by token {token}, and was by token {by} (journal {at})",
-                        event.job
+                        "{job} is completed by token {token}, and was by token {by} (journal {at})",
                     );
                     self.say(Rule::OneCompletion, format!("journal {position}"), text);
                 }

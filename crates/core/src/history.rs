@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    JobId, Number, SessionId, Timestamp, WorkerName,
+    Digest, HolderName, JobId, LockName, Number, ObjectKey, SessionId, Timestamp, WorkerName,
     job::{CloseReason, JobState},
+    lock::{LockClose, LockEvent},
 };
 
 /// One entry of the append-only journal, written in the transaction that it records.
@@ -13,11 +14,49 @@ pub struct Event {
     /// When, on the granting side's clock.
     #[serde(rename = "at_ms")]
     pub at: Timestamp,
-    /// The job it concerns.
-    pub job: JobId,
+    /// What it concerns: one more field, named after its kind (`"job": "j42"`).
+    #[serde(flatten)]
+    pub subject: Subject,
     /// What happened.
     #[serde(flatten)]
     pub what: What,
+}
+
+impl Event {
+    /// An entry about a job.
+    pub const fn of_job(at: Timestamp, job: JobId, what: What) -> Self {
+        Self { at, subject: Subject::Job(job), what }
+    }
+
+    /// The job that it concerns, if it concerns one.
+    pub const fn job(&self) -> Option<JobId> {
+        match self.subject {
+            Subject::Job(job) => Some(job),
+            Subject::Lock(_) | Subject::Object(_) => None,
+        }
+    }
+}
+
+/// What an entry concerns.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// A job.
+    Job(JobId),
+    /// A lock.
+    Lock(LockName),
+    /// A fenced object.
+    Object(ObjectKey),
+}
+
+impl std::fmt::Display for Subject {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Job(job) => job.fmt(formatter),
+            Self::Lock(name) => name.fmt(formatter),
+            Self::Object(key) => key.fmt(formatter),
+        }
+    }
 }
 
 /// What happened.
@@ -121,6 +160,79 @@ pub enum What {
     },
     /// Somebody asked for another try of a finished job.
     Retried,
+    /// A lock was granted. Neither its lease id nor its request is told: whoever knew them could
+    /// act as its holder.
+    LockGranted {
+        /// Its token.
+        token: Number,
+        /// The place in the queue that it had.
+        ticket: Number,
+        /// To whom.
+        holder: HolderName,
+        /// For how long without renewal, in ms.
+        ttl_ms: u64,
+        /// How long it had been waited for, in ms.
+        waited_ms: u64,
+    },
+    /// A grant of a lock ended.
+    LockClosed {
+        /// Its token.
+        token: Number,
+        /// Who had held it.
+        holder: HolderName,
+        /// How.
+        how: LockClose,
+    },
+    /// Somebody began to wait for a lock.
+    LockWaiting {
+        /// The place in the queue.
+        ticket: Number,
+        /// Who.
+        holder: HolderName,
+    },
+    /// A waiter left the queue, or was passed over because it had gone.
+    LockLeft {
+        /// The place in the queue that it had.
+        ticket: Number,
+        /// Who.
+        holder: HolderName,
+    },
+    /// A fenced object was written.
+    ObjectWritten {
+        /// The token that wrote.
+        token: Number,
+        /// Which of that holder's writes.
+        op: u64,
+        /// The version that it made.
+        version: Number,
+        /// What it points at; none: it was deleted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<Digest>,
+    },
+    /// A fenced object's fence was raised without a write.
+    ObjectRaised {
+        /// The fence now.
+        fence: Number,
+    },
+}
+
+impl From<LockEvent> for What {
+    fn from(event: LockEvent) -> Self {
+        match event {
+            LockEvent::Granted(held) => Self::LockGranted {
+                token: held.token,
+                ticket: held.ticket,
+                holder: held.holder,
+                ttl_ms: held.lease.ttl_ms,
+                waited_ms: held.waited_ms,
+            },
+            LockEvent::Closed { token, holder, how } => Self::LockClosed { token, holder, how },
+            LockEvent::Waiting(waiter) => {
+                Self::LockWaiting { ticket: waiter.ticket, holder: waiter.holder }
+            }
+            LockEvent::Left { ticket, holder } => Self::LockLeft { ticket, holder },
+        }
+    }
 }
 
 /// How a submission came to its job.
@@ -192,6 +304,35 @@ impl std::fmt::Display for What {
                 write!(formatter, "the worker of token {token} had been paused for {pause_ms} ms")
             }
             Self::Retried => formatter.write_str("somebody asked for another try"),
+            Self::LockGranted { .. }
+            | Self::LockClosed { .. }
+            | Self::LockWaiting { .. }
+            | Self::LockLeft { .. } => self.of_lock(formatter),
+            Self::ObjectWritten { token, version, digest: Some(digest), .. } => {
+                write!(formatter, "token {token} wrote version {version}, {digest}")
+            }
+            Self::ObjectWritten { token, version, digest: None, .. } => {
+                write!(formatter, "token {token} deleted it, version {version}")
+            }
+            Self::ObjectRaised { fence } => write!(formatter, "the fence was raised to {fence}"),
+        }
+    }
+}
+
+impl What {
+    /// The words for what happens to a lock.
+    fn of_lock(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::LockGranted { token, holder, ttl_ms, waited_ms, .. } => write!(
+                formatter,
+                "granted to {holder} under token {token} for {ttl_ms} ms, after {waited_ms} ms"
+            ),
+            Self::LockClosed { token, holder, how } => {
+                write!(formatter, "token {token} of {holder} was closed, {how}")
+            }
+            Self::LockWaiting { holder, .. } => write!(formatter, "{holder} waits for it"),
+            Self::LockLeft { holder, .. } => write!(formatter, "{holder} waits no longer"),
+            _ => Ok(()),
         }
     }
 }

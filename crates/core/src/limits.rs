@@ -29,3 +29,5 @@ pub const MANIFEST_OUTPUTS_MAX: usize = 20_000;
 pub const PARAMETER_BYTES_MAX: usize = 4_096;
 /// Longest failure message kept, in bytes; the end of a tool's log is what tells.
 pub const MESSAGE_BYTES_MAX: usize = 8_192;
+/// Longest wait for a lock in one request, in ms: an hour. Whoever would wait longer asks again.
+pub const LOCK_WAIT_MS_MAX: u64 = 60 * 60 * 1000;

@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     claims::Claims, config::ServerConfig, config::ServerParts, dispatch::Returned,
-    job_waits::JobWaits, metrics::Metrics, progress::ProgressBook, sessions::Sessions,
+    job_waits::JobWaits, lock_waits::LockWaits, metrics::Metrics, progress::ProgressBook,
+    sessions::Sessions,
 };
 
 /// The server's parts. Cheap to clone.
@@ -34,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) claims: Claims,
     /// Those who wait for a job to be over.
     pub(crate) job_waits: JobWaits,
+    /// Those who wait for a lock.
+    pub(crate) lock_waits: LockWaits,
     /// Workers' sessions.
     pub(crate) sessions: Sessions,
     /// How far renders are.
@@ -62,6 +65,7 @@ impl App {
             entropy,
             claims: Claims::default(),
             job_waits: JobWaits::default(),
+            lock_waits: LockWaits::default(),
             sessions,
             progress: ProgressBook::default(),
             metrics: Metrics::default(),

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use palisade_core::{JobId, lease::Pair};
+use palisade_core::{JobId, LockName, RequestId, lease::Pair};
 use palisade_store::{
     Failure, StoreExt,
-    command::{Release, Suspect},
+    command::{LeaveLock, Release, Suspect},
     events::Batch,
     query::{Query, View},
 };
@@ -22,12 +22,14 @@ pub(crate) async fn tell_news(app: App, mut changes: broadcast::Receiver<Batch>)
                 app.sessions.tell(&batch);
                 app.progress.forget(&batch);
                 app.job_waits.tell(&batch);
+                app.lock_waits.tell(&batch);
                 app.claims.tell(&batch);
             }
             Err(broadcast::error::RecvError::Lagged(missed)) => {
                 tracing::warn!(missed, "fell behind the journal; everybody looks for themselves");
                 learn_holders(&app).await;
                 app.job_waits.tell_all();
+                app.lock_waits.tell_all();
                 app.claims.tell_all();
             }
             Err(broadcast::error::RecvError::Closed) => return,
@@ -77,6 +79,8 @@ pub(crate) async fn suspect(app: App) {
 pub(crate) enum Returned {
     /// A grant that nobody took.
     Grant(JobId, Pair),
+    /// A place in a lock's queue, or the grant it led to, whose asker has gone.
+    Lock(LockName, RequestId),
     /// No more will come.
     End,
 }
@@ -88,7 +92,15 @@ const TRIES: usize = 10;
 
 /// Hands back grants whose claimer had gone when they were committed.
 pub(crate) async fn hand_back(app: App, mut returned: mpsc::UnboundedReceiver<Returned>) {
-    while let Some(Returned::Grant(job, pair)) = returned.recv().await {
+    while let Some(returned) = returned.recv().await {
+        let (job, pair) = match returned {
+            Returned::Grant(job, pair) => (job, pair),
+            Returned::Lock(name, request_id) => {
+                leave(&app, LeaveLock { name, request_id }).await;
+                continue;
+            }
+            Returned::End => return,
+        };
         for _ in 0..TRIES {
             match app.store.run(Release { job, pair }).await {
                 Ok(_) => tracing::info!(%job, token = %pair.token, "handed back: nobody took it"),
@@ -101,6 +113,16 @@ pub(crate) async fn hand_back(app: App, mut returned: mpsc::UnboundedReceiver<Re
                 }
             }
             break;
+        }
+    }
+}
+
+/// Takes back what a wish for a lock came to, as nobody knows of it.
+async fn leave(app: &App, leave: LeaveLock) {
+    for _ in 0..TRIES {
+        match app.store.run(leave.clone()).await {
+            Ok(()) | Err(Failure::Refused(_)) => return,
+            Err(Failure::Unavailable(_) | Failure::Unknown(_)) => tokio::time::sleep(AGAIN).await,
         }
     }
 }

@@ -38,7 +38,7 @@ impl JobWaits {
         for event in events {
             if let What::Moved { state, .. } = &event.what
                 && !state.is_live()
-                && let Some(notify) = waits.get(&event.job)
+                && let Some(notify) = event.job().and_then(|job| waits.get(&job))
             {
                 notify.notify_waiters();
             }

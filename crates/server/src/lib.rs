@@ -14,6 +14,7 @@ mod dispatch;
 mod edge;
 
 mod job_waits;
+mod lock_waits;
 mod metrics;
 mod openapi;
 mod problems;

@@ -12,8 +12,8 @@ use crate::{
     edge, problems,
     problems::Reply,
     routes::{
-        attempts, blobs, claims, events, health, heartbeats, jobs, outputs, pages, progress,
-        recipes, submit, wishes, workers,
+        attempts, blobs, claims, events, health, heartbeats, jobs, locks, objects, outputs, pages,
+        progress, recipes, submit, wishes, workers,
     },
 };
 
@@ -42,6 +42,13 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/v1/workers/{name}/session", get(workers::session)),
         ("/v1/blobs/{digest}", get(blobs::get).put(blobs::put)),
         ("/v1/blobs/{digest}/pin", post(blobs::pin)),
+        ("/v1/locks", get(locks::list)),
+        ("/v1/locks/{*path}", get(locks::show).post(locks::verb)),
+        ("/v1/objects", get(objects::list)),
+        (
+            "/v1/objects/{*key}",
+            get(objects::get).put(objects::put).delete(objects::delete).post(objects::raise),
+        ),
         ("/v1/recipes", get(recipes::list)),
         ("/v1/events", get(events::stream)),
     ]

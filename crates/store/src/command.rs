@@ -3,15 +3,23 @@
 //! A command carries everything that its rule needs from outside, randomness included, so that
 //! the same commands on the same records always come to the same.
 
+mod effects;
+
 use palisade_core::{
     Digest, JobId, LeaseId, Number, RecipeName, RequestId, SessionId, Timestamp, WorkerName,
     history::Joined,
     job::{Failure as FailureReport, Job, JobState, Requeued},
-    lease::Pair,
+    lease::{Lease, Pair},
+    lock::Acquired,
     manifest::Manifest,
+    object::Written,
     transition::{Beat, Completed, Which, Wish},
 };
 use serde::{Deserialize, Serialize};
+
+pub use effects::{
+    AcquireLock, DeleteObject, LeaveLock, PutObject, RaiseObject, ReleaseLock, RenewLock,
+};
 
 /// One request to a store.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +46,20 @@ pub enum Command {
     FinishBlob(FinishBlob),
     /// A worker's session ended and did not come back.
     Suspect(Suspect),
+    /// Somebody asks for a lock.
+    AcquireLock(AcquireLock),
+    /// A holder renews a lock.
+    RenewLock(RenewLock),
+    /// A holder releases a lock; the next waiter is granted it in the same transaction.
+    ReleaseLock(ReleaseLock),
+    /// A waiter has gone. What it was granted meanwhile is ended.
+    LeaveLock(LeaveLock),
+    /// A holder points a fenced object at bytes.
+    PutObject(PutObject),
+    /// A holder deletes a fenced object.
+    DeleteObject(DeleteObject),
+    /// A holder raises a fenced object's fence without writing.
+    RaiseObject(RaiseObject),
     /// Time passes: record the clock, give up what was lost too often.
     Tick,
 }
@@ -57,6 +79,13 @@ pub enum Answer {
     BeginBlob(BlobPlace),
     FinishBlob(BlobPlace),
     Suspect(Suspected),
+    AcquireLock(Acquired),
+    RenewLock(Lease),
+    ReleaseLock(()),
+    LeaveLock(()),
+    PutObject(Written),
+    DeleteObject(Written),
+    RaiseObject(Written),
     Tick(Ticked),
 }
 
@@ -101,6 +130,13 @@ verbs! {
     BeginBlob => BlobPlace,
     FinishBlob => BlobPlace,
     Suspect => Suspected,
+    AcquireLock => Acquired,
+    RenewLock => Lease,
+    ReleaseLock => (),
+    LeaveLock => (),
+    PutObject => Written,
+    DeleteObject => Written,
+    RaiseObject => Written,
 }
 
 /// A wish, and the id under which it gets the same answer when asked again.

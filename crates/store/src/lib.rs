@@ -12,6 +12,7 @@ pub mod events;
 pub mod failure;
 pub mod fault;
 pub mod lease_book;
+pub mod lock_book;
 pub mod memory;
 pub mod ops;
 pub mod query;

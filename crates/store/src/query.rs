@@ -1,11 +1,13 @@
 //! What can be read of a store.
 
 use palisade_core::{
-    Digest, JobId, Number, RecipeName, SessionId, Timestamp, WorkerName,
+    Digest, JobId, LockName, Number, ObjectKey, RecipeName, SessionId, Timestamp, WorkerName,
     blob::Blob,
     history::Event,
     job::{Job, JobState},
     lease::Lease,
+    lock::Lock,
+    object::Object,
 };
 
 /// One question. Answers see everything whose commit was answered before the question was asked.
@@ -28,8 +30,35 @@ pub enum Query {
     Blob(Digest),
     /// All leases that are held.
     Leases,
+    /// One lock.
+    Lock(LockName),
+    /// Locks by name.
+    Locks(Page),
+    /// One fenced object. Deleted ones are answered too: their fence stands.
+    Object(ObjectKey),
+    /// Fenced objects that can be read, by key.
+    Objects(Page),
     /// How many jobs stand in each state.
     Counts,
+}
+
+/// A page of things that are listed by their names.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Page {
+    /// Only names that begin with it.
+    pub prefix: String,
+    /// Only names after this one: the cursor.
+    pub after: Option<String>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl Page {
+    /// Whether it shows this name.
+    pub fn shows(&self, name: &str) -> bool {
+        name.starts_with(&self.prefix)
+            && self.after.as_ref().is_none_or(|after| name > after.as_str())
+    }
 }
 
 /// Which jobs a listing shows.
@@ -55,6 +84,10 @@ pub enum View {
     Events(Vec<(u64, Event)>),
     Blob(Option<Blob>),
     Leases(Vec<LeaseView>),
+    Lock(Option<Box<Lock>>),
+    Locks(Vec<Lock>),
+    Object(Option<Box<Object>>),
+    Objects(Vec<Object>),
     Counts(Vec<(JobState, u64)>),
 }
 

@@ -1,8 +1,14 @@
 //! The records that the operations work on, whatever engine keeps them.
 
 use palisade_core::{
-    Digest, JobId, Number, RequestId, SessionId, Tenant, Timestamp, blob::Blob, history::Event,
-    job::Job, lease::Lease, spec::JobKey,
+    Digest, JobId, LockName, Number, ObjectKey, RequestId, SessionId, Tenant, Timestamp,
+    blob::Blob,
+    history::Event,
+    job::Job,
+    lease::Lease,
+    lock::{Lock, LockGrant},
+    object::Object,
+    spec::JobKey,
 };
 
 use crate::{command::Capability, fault::Fault, lease_book::Held};
@@ -36,6 +42,8 @@ pub enum Keeper {
     Attempt(Number),
     /// A pin until an instant.
     Until(Timestamp),
+    /// The fenced object whose content is of this version.
+    Object(Number),
 }
 
 /// The records inside one transaction. Every read sees the writes before it.
@@ -46,7 +54,7 @@ pub enum Keeper {
 /// - Jobs answered here carry, for each open attempt, the lease as last renewed, including
 ///   renewals that live in memory alone.
 /// - `draw` never answers a number twice, whatever happens to the transaction.
-pub trait Tables {
+pub trait Tables: LockTables + ObjectTables {
     /// Draws the next number.
     fn draw(&mut self) -> Result<Number, Fault>;
 
@@ -107,6 +115,33 @@ pub trait Tables {
 
     /// Records the clock.
     fn record_clock(&mut self, now: Timestamp) -> Result<(), Fault>;
+}
+
+/// The locks inside one transaction.
+pub trait LockTables {
+    /// A lock's record: its lease as last renewed, and who waits. Waiters live in memory alone.
+    fn lock(&mut self, name: &LockName) -> Result<Option<Lock>, Fault>;
+    /// Writes a lock's record. `before` is the record as it was read, if it was there: what a
+    /// restart may forget (waiters, renewals other than the first of a life) costs no write.
+    fn put_lock(&mut self, before: Option<&Lock>, lock: &Lock) -> Result<(), Fault>;
+    /// The grant of a lock that has this token.
+    fn lock_grant(&mut self, token: Number) -> Result<Option<LockGrant>, Fault>;
+    /// Writes a grant, new or ended.
+    fn put_lock_grant(&mut self, grant: &LockGrant) -> Result<(), Fault>;
+    /// Locks that somebody waits for.
+    fn waited_for(&mut self) -> Vec<LockName>;
+    /// Whether any lock is held.
+    fn any_lock_held(&mut self) -> bool;
+}
+
+/// The fenced objects inside one transaction.
+pub trait ObjectTables {
+    /// An object's record, a deleted one's too.
+    fn object(&mut self, key: &ObjectKey) -> Result<Option<Object>, Fault>;
+    /// Writes an object's record, new or changed.
+    fn put_object(&mut self, object: &Object) -> Result<(), Fault>;
+    /// The job of which an attempt has this token, closed ones included.
+    fn job_of_token(&mut self, token: Number) -> Result<Option<JobId>, Fault>;
 }
 
 /// The leases that are held. Reads see the changes of this transaction; a rollback undoes them.

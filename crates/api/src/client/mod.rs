@@ -2,6 +2,7 @@
 
 mod blobs;
 mod jobs;
+mod locks;
 mod workers;
 
 pub use blobs::{Download, Upload};

@@ -2,6 +2,8 @@
 //! spans are ms; digests are 64 hexadecimal digits; `lease` is a lease id of 32.
 
 mod jobs;
+mod locks;
+mod objects;
 mod recipes;
 mod views;
 mod workers;
@@ -11,6 +13,11 @@ pub use jobs::{
     PairWire, ReleaseRequest, RequeuedResponse, RetryRequest, RetryResponse, SubmitMany,
     SubmitManyResponse, SubmitRequest, SubmitResponse, SubmitResult,
 };
+pub use locks::{
+    AcquireRequest, AcquireResponse, LockHeldView, LockList, LockReleased, LockView,
+    LockWaiterView, RenewResponse,
+};
+pub use objects::{ObjectList, ObjectView};
 pub use recipes::{
     ParameterView, RecipeInputView, RecipeList, RecipeOutputView, RecipeView, ToolView,
 };

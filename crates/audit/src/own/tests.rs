@@ -15,7 +15,7 @@ fn number(value: u64) -> Number {
 }
 
 fn at(at_s: u64, what: What) -> Event {
-    Event { at: Timestamp(1_000_000 + at_s * 1_000), job: JobId(number(7)), what }
+    Event::of_job(Timestamp(1_000_000 + at_s * 1_000), JobId(number(7)), what)
 }
 
 fn granted(at_s: u64, token: u64, worker: &str, backup: bool) -> Event {

@@ -58,7 +58,7 @@ fn show(report: &Report) {
     for entry in &report.events {
         let since = entry.event.at.0.saturating_sub(start_ms);
         let seconds = format!("{}.{} s", since / 1_000, since % 1_000 / 100);
-        output::line(&format!("{seconds:>8}  {:<4} {}", entry.event.job, entry.event.what));
+        output::line(&format!("{seconds:>8}  {:<4} {}", entry.event.subject, entry.event.what));
     }
     output::line("\nWho tried:\n");
     let mut rows = output::table(["job", "recipe", "worker", "token", "outcome", "held for"]);
@@ -78,7 +78,7 @@ fn show(report: &Report) {
     output::line(&rows.to_string());
     output::line("\nWhat was refused:\n");
     for entry in report.refused() {
-        output::line(&format!("  {}  {}", entry.event.job, entry.event.what));
+        output::line(&format!("  {}  {}", entry.event.subject, entry.event.what));
     }
     let done = report.jobs.iter().filter(|job| job.completion.is_some()).count();
     output::line(&format!(

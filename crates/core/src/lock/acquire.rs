@@ -34,6 +34,8 @@ pub enum Acquired {
     Granted(Holding),
     /// It waits. Asking again with the same request id keeps its place.
     Waiting {
+        /// Its place: the grant tells it.
+        ticket: Number,
         /// How many are before it.
         before: usize,
         /// When something may change by the mere passing of time.
@@ -48,6 +50,16 @@ pub enum Acquired {
     },
 }
 
+/// Whether a wish needs a number of its own: not when it is answered by what stands already.
+pub fn needs_number(lock: &Lock, asked: &Acquire, now: Timestamp) -> bool {
+    let Some(holding) = &lock.holding else { return true };
+    if holding.request_id == asked.request_id {
+        return false;
+    }
+    let known = lock.waiters.iter().any(|waiter| waiter.request_id == asked.request_id);
+    !holding.lease.is_within(now) || (asked.wait_ms > 0 && !known)
+}
+
 /// Asks for the lock. `fresh` is a number just drawn: the token, or the place in the queue.
 pub fn acquire(lock: Lock, asked: &Acquire, fresh: Number, now: Moment) -> LockApplied<Acquired> {
     let mut lock = lock;
@@ -60,27 +72,27 @@ pub fn acquire(lock: Lock, asked: &Acquire, fresh: Number, now: Moment) -> LockA
         let answer = Acquired::Granted(holding.clone());
         return LockApplied { lock, answer, events };
     }
-    join_queue(&mut lock, asked, fresh, now.at, &mut events);
+    let known = join_queue(&mut lock, asked, fresh, now.at, &mut events);
     sweep(&mut lock, now.at, &mut events);
     // A ticket that was never waited with is as good as a token that was never given.
     serve_next(&mut lock, fresh, now, &mut events);
-    let answer = answer(&mut lock, asked, &mut events);
+    let answer = answer(&mut lock, asked, known, &mut events);
     LockApplied { lock, answer, events }
 }
 
-/// Takes a place at the end of the queue, or says that one is still there.
+/// Takes a place at the end of the queue, if it has none yet. Answers whether it had.
 fn join_queue(
     lock: &mut Lock,
     asked: &Acquire,
     fresh: Number,
     now: Timestamp,
     events: &mut Vec<LockEvent>,
-) {
+) -> bool {
     let alive_until = now.plus_ms(asked.alive_ms.max(1));
     let known = lock.waiters.iter_mut().find(|waiter| waiter.request_id == asked.request_id);
     if let Some(waiter) = known {
         waiter.alive_until = waiter.alive_until.max(alive_until);
-        return;
+        return true;
     }
     let waiter = Waiter {
         ticket: fresh,
@@ -97,9 +109,10 @@ fn join_queue(
         events.push(LockEvent::Waiting(waiter.clone()));
     }
     lock.waiters.push(waiter);
+    false
 }
 
-fn answer(lock: &mut Lock, asked: &Acquire, events: &mut Vec<LockEvent>) -> Acquired {
+fn answer(lock: &mut Lock, asked: &Acquire, known: bool, events: &mut Vec<LockEvent>) -> Acquired {
     if let Some(holding) = &lock.holding
         && holding.request_id == asked.request_id
     {
@@ -109,22 +122,21 @@ fn answer(lock: &mut Lock, asked: &Acquire, events: &mut Vec<LockEvent>) -> Acqu
     let place = lock.waiters.iter().position(|waiter| waiter.request_id == asked.request_id);
     match place {
         Some(before) if asked.wait_ms > 0 => {
-            let next_at = holding.lease.deadline.min(lock.waiters[before].wants_until);
-            Acquired::Waiting { before, next_at }
+            let waiter = &lock.waiters[before];
+            let next_at = holding.lease.deadline.min(waiter.wants_until);
+            Acquired::Waiting { ticket: waiter.ticket, before, next_at }
         }
         place => {
             if let Some(place) = place {
-                lock.waiters.remove(place);
-                // It came and went within one call: nobody waited, so nobody left.
-                events.retain(|event| !is_waiting(event, &asked.request_id));
+                let gone = lock.waiters.remove(place);
+                // If it came with this very call, nobody waited, and nobody left.
+                if known {
+                    events.push(LockEvent::Left { ticket: gone.ticket, holder: gone.holder });
+                }
             }
             Acquired::Held { holder: holding.holder, deadline: holding.lease.deadline }
         }
     }
-}
-
-fn is_waiting(event: &LockEvent, request_id: &RequestId) -> bool {
-    matches!(event, LockEvent::Waiting(waiter) if waiter.request_id == *request_id)
 }
 
 /// The grant of a waiter.
@@ -134,6 +146,7 @@ pub(super) fn granted(waiter: Waiter, token: Number, now: Moment) -> Holding {
         lease_id: waiter.lease_id,
         holder: waiter.holder,
         request_id: waiter.request_id,
+        ticket: waiter.ticket,
         granted_at: now.at,
         waited_ms: now.at.since_ms(waiter.since),
         lease: Lease::granted(waiter.ttl_ms, now),

@@ -11,7 +11,7 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
-pub use acquire::{Acquire, Acquired, acquire};
+pub use acquire::{Acquire, Acquired, acquire, needs_number};
 pub use hold::{Renewed, release, renew, tick};
 pub use wait::leave;
 
@@ -46,6 +46,8 @@ pub struct Holding {
     pub holder: HolderName,
     /// The request that it answered.
     pub request_id: RequestId,
+    /// The place in the queue that its request had.
+    pub ticket: Number,
     /// When it was granted.
     pub granted_at: Timestamp,
     /// How long its request had waited before it was granted, in ms.
@@ -138,8 +140,8 @@ pub enum LockEvent {
     Waiting(Waiter),
     /// A waiter left, or was passed over because it had gone.
     Left {
-        /// Its request.
-        request_id: RequestId,
+        /// The place that it had.
+        ticket: Number,
         /// Who it was.
         holder: HolderName,
     },

@@ -15,8 +15,8 @@ pub(super) fn sweep(lock: &mut Lock, now: Timestamp, events: &mut Vec<LockEvent>
     lock.waiters.retain(|waiter| {
         let there = is_there(waiter, now);
         if !there {
-            let (request_id, holder) = (waiter.request_id.clone(), waiter.holder.clone());
-            events.push(LockEvent::Left { request_id, holder });
+            let (ticket, holder) = (waiter.ticket, waiter.holder.clone());
+            events.push(LockEvent::Left { ticket, holder });
         }
         there
     });
@@ -43,7 +43,7 @@ pub fn leave(lock: Lock, request_id: &RequestId, fresh: Number, now: Moment) -> 
     let place = lock.waiters.iter().position(|waiter| waiter.request_id == *request_id);
     if let Some(place) = place {
         let gone = lock.waiters.remove(place);
-        events.push(LockEvent::Left { request_id: gone.request_id, holder: gone.holder });
+        events.push(LockEvent::Left { ticket: gone.ticket, holder: gone.holder });
     }
     let granted = lock.holding.as_ref().is_some_and(|held| held.request_id == *request_id);
     if granted {

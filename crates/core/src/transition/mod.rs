@@ -72,7 +72,7 @@ impl Change {
     }
 
     fn record(&mut self, what: What) {
-        self.history.push(Event { at: self.now, job: self.job.id, what });
+        self.history.push(Event::of_job(self.now, self.job.id, what));
     }
 
     /// Closes one attempt. Its neighbours stay as they are.
@@ -102,7 +102,7 @@ impl Change {
             // Renewals are not in the journal, so that the last one is told when it matters.
             self.record(lapsed);
         }
-        self.history.push(Event { at: now, job: self.job.id, what });
+        self.history.push(Event::of_job(now, self.job.id, what));
     }
 
     /// Closes every open attempt for one reason. Answers how many there were.

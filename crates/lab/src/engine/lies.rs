@@ -104,7 +104,7 @@ fn grant_held(
         ttl_ms: claim.ttl_ms,
         backup: true,
     };
-    engine.journal(Event { at: now, job: id, what });
+    engine.journal(Event::of_job(now, id, what));
     let grants = vec![Grant { job, pair, ttl_ms: claim.ttl_ms }];
     Some(Answer::Claim(Claimed { grants, lost: Vec::new(), next_at: None }))
 }

@@ -126,6 +126,7 @@ pub(super) fn identify(engine: &CrashEngine, into: &mut Fingerprint) {
                 Keeper::Input(job) => (1, job.0.get()),
                 Keeper::Attempt(token) => (2, token.get()),
                 Keeper::Until(until) => (3, until.0),
+                Keeper::Object(version) => (4, version.get()),
             };
             into.take(&(keeper, digest, generation));
         }

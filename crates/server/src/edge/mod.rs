@@ -12,4 +12,4 @@ pub(crate) use body::{
 pub(crate) use gate::gate;
 pub(crate) use leftover::drain_leftover;
 pub(crate) use observe::observe;
-pub(crate) use params::{Params, Segments};
+pub(crate) use params::{Params, Segments, Text};

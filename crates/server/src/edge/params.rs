@@ -36,6 +36,18 @@ impl<S: Send + Sync> FromRequestParts<S> for Segments {
     }
 }
 
+/// Any text.
+#[derive(Debug, Default)]
+pub(crate) struct Text(pub(crate) String);
+
+impl FromStr for Text {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
 /// A query string's parameters. Those that nobody takes are refused.
 #[derive(Debug)]
 pub(crate) struct Params(BTreeMap<String, String>);

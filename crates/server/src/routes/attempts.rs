@@ -49,22 +49,24 @@ pub(crate) async fn complete(
 
 /// A media type goes into a header when the output is fetched.
 fn check_media_types(manifest: &Manifest) -> Result<(), Invalid> {
-    let fine = |text: &str| {
-        let plain = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
-        text.len() <= MEDIA_TYPE_BYTES_MAX
-            && text.bytes().all(plain)
-            && text.split_once('/').is_some_and(|(kind, rest)| !kind.is_empty() && !rest.is_empty())
-    };
-    match manifest.outputs.iter().enumerate().find(|(_, output)| !fine(&output.media_type)) {
-        None => Ok(()),
-        Some((index, output)) => {
-            let field = format!("manifest.outputs[{index}].media_type");
-            let allowed = format!(
-                "must be a media type such as video/mp4, of at most {MEDIA_TYPE_BYTES_MAX} bytes"
-            );
-            Err(Invalid::new(field, &output.media_type, allowed))
-        }
+    for (index, output) in manifest.outputs.iter().enumerate() {
+        let field = || format!("manifest.outputs[{index}].media_type");
+        check_media_type("", &output.media_type)
+            .map_err(|invalid| Invalid { field: field(), ..invalid })?;
     }
+    Ok(())
+}
+
+/// A media type that can stand in a header.
+pub(super) fn check_media_type<'a>(field: &str, text: &'a str) -> Result<&'a str, Invalid> {
+    let plain = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
+    let fine = text.len() <= MEDIA_TYPE_BYTES_MAX
+        && text.bytes().all(plain)
+        && text.split_once('/').is_some_and(|(kind, rest)| !kind.is_empty() && !rest.is_empty());
+    let allowed = || {
+        format!("must be a media type such as video/mp4, of at most {MEDIA_TYPE_BYTES_MAX} bytes")
+    };
+    if fine { Ok(text) } else { Err(Invalid::new(field, text, allowed())) }
 }
 
 /// `POST /v1/jobs/{id}/fail`.

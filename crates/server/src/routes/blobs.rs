@@ -126,7 +126,7 @@ pub(crate) async fn get(
     let digest = path.get::<Digest>("digest")?;
     params.finish("")?;
     let place = place_of(&app, digest).await?;
-    let sent = Sent { place, media_type: "application/octet-stream", file_name: None };
+    let sent = Sent { place, media_type: "application/octet-stream", file_name: None, etag: None };
     send(&app, sent, &method, &headers).await
 }
 

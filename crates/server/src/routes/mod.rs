@@ -8,6 +8,8 @@ pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod heartbeats;
 pub(crate) mod jobs;
+pub(crate) mod locks;
+pub(crate) mod objects;
 pub(crate) mod outputs;
 pub(crate) mod pages;
 pub(crate) mod progress;

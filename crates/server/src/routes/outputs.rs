@@ -38,7 +38,7 @@ pub(crate) async fn output(
     let output = output.ok_or_else(|| problems::not_found("output", name.to_string()))?;
     let place = place_of(&app, output.digest).await?;
     let file_name = name.as_str().rsplit('/').next();
-    let sent = Sent { place, media_type: &output.media_type, file_name };
+    let sent = Sent { place, media_type: &output.media_type, file_name, etag: None };
     send(&app, sent, &method, &headers).await
 }
 
@@ -50,6 +50,8 @@ pub(super) struct Sent<'a> {
     pub(super) media_type: &'a str,
     /// Under which name a browser keeps it; letters, digits and `._-:` alone.
     pub(super) file_name: Option<&'a str>,
+    /// What tells it from others, in quotes; the bytes' digest if not given.
+    pub(super) etag: Option<String>,
 }
 
 /// Sends a file, or the part of it that is wanted.
@@ -61,7 +63,7 @@ pub(super) async fn send(app: &App, sent: Sent<'_>, method: &Method, headers: &H
         tracing::error!(%place, "a blob that should be there is not");
         problems::not_found("blob", place.digest.to_string())
     })?;
-    let etag = format!("\"{}\"", place.digest);
+    let etag = sent.etag.clone().unwrap_or_else(|| format!("\"{}\"", place.digest));
     let mut wanted = Wanted::of(headers, &etag, size);
     if method == Method::HEAD && wanted != Wanted::NotModified {
         // Ranges are defined for GET alone.
@@ -107,7 +109,7 @@ fn describe(response: &mut Response, sent: &Sent<'_>, etag: &str) {
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));
-    let etag = HeaderValue::from_str(etag).expect("a digest in quotes fits a header");
+    let etag = HeaderValue::from_str(etag).expect("digits in quotes fit a header");
     headers.insert(header::ETAG, etag);
     // The bytes under this name never change, but who may see them can.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));

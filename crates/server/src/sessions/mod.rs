@@ -61,9 +61,8 @@ impl Sessions {
                 }
                 What::Closed { token, reason, .. } => {
                     let holder = book.holders.remove(token);
-                    if let (Some(holder), Some(told)) =
-                        (holder, closed_by_others(event.job, *token, *reason))
-                    {
+                    let told = event.job().and_then(|job| closed_by_others(job, *token, *reason));
+                    if let (Some(holder), Some(told)) = (holder, told) {
                         book.send(&holder, &told);
                     }
                 }

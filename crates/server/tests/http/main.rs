@@ -6,6 +6,8 @@ mod blobs;
 mod claims;
 mod faults;
 mod good_paths;
+mod locks;
+mod objects;
 mod openapi;
 mod outputs;
 mod restart;

@@ -135,8 +135,8 @@ pub async fn the_journal_is_read_by_pages_and_by_job<S: Store>(bench: &Bench<S>)
         }
         assert_eq!(paged, all, "pages of {limit}");
     }
-    let job = all[2].1.job;
-    let own: Vec<_> = all.into_iter().filter(|(_, event)| event.job == job).collect();
+    let job = all[2].1.job().expect("all of it is about jobs");
+    let own: Vec<_> = all.into_iter().filter(|(_, event)| event.job() == Some(job)).collect();
     let history = bench.store.query(Query::History(job)).await.expect("read");
     assert_eq!(history, View::History(own));
 }

@@ -11,6 +11,8 @@ pub mod fencing;
 pub mod finish;
 pub mod lease;
 pub mod listing;
+pub mod locks;
+pub mod objects;
 pub mod retry;
 pub mod submit;
 
@@ -37,6 +39,7 @@ pub async fn exercise<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
     wishes(&make).await;
     attempts(&make).await;
     rest(&make).await;
+    effects(&make).await;
 }
 
 async fn wishes<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
@@ -136,5 +139,40 @@ async fn rest<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
             the_journal_is_read_by_pages_and_by_job,
             listeners_hear_the_journal,
             a_reader_sees_what_was_answered;
+    }
+}
+
+async fn effects<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
+    behaviours! { make:
+        locks:
+            a_held_lock_is_not_granted_twice,
+            waiters_are_served_in_the_order_in_which_they_came,
+            thirty_two_waiters_are_handed_the_lock_in_order,
+            a_lost_reply_asked_again_gets_the_same_pair,
+            a_waiter_that_left_gets_nothing,
+            a_grant_to_a_waiter_that_left_meanwhile_is_ended,
+            a_lapsed_lock_goes_to_who_waits_by_time_alone,
+            a_lapsed_waiter_gets_nothing,
+            a_strangers_release_is_refused_and_leaves_no_trace,
+            a_renewal_after_expiry_holds_while_nobody_took_it,
+            a_release_is_answered_again_and_raises_the_fence,
+            a_pair_of_another_lock_is_unknown,
+            locks_and_jobs_draw_from_one_counter,
+            locks_are_listed_by_prefix_and_pages,
+            the_journal_tells_of_locks_but_not_their_lease_ids;
+        objects:
+            a_holder_that_was_replaced_is_refused_before_the_new_one_wrote,
+            a_holder_that_was_replaced_is_refused_after_the_new_one_wrote,
+            a_job_that_was_taken_over_fences_its_first_worker,
+            a_stranger_with_a_holders_number_is_refused,
+            a_token_from_the_future_is_refused_and_locks_nothing,
+            a_deleted_object_keeps_its_fence,
+            a_put_repeated_is_answered_again,
+            a_holders_reordered_writes_are_refused,
+            conditions_are_further_conditions,
+            a_raise_refuses_older_holders_and_keeps_the_content,
+            a_put_of_bytes_that_are_missing_is_refused,
+            sixty_four_writers_leave_the_highest,
+            objects_are_listed_by_prefix_and_pages;
     }
 }

@@ -3,17 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_core::{
-    Digest, JobId, Number, RequestId, Timestamp,
+    Digest, JobId, LockName, Number, ObjectKey, RequestId, Timestamp,
     blob::Blob,
     history::Event,
     job::Job,
     lease::{Moment, Start},
+    lock::{Lock, LockGrant},
+    object::Object,
 };
 
 use crate::{
     command::{Answer, Command},
     failure::Failure,
     lease_book::LeaseBook,
+    lock_book::LockBook,
     ops,
     tables::{HeldLeases, Keeper, Recorded, Scope},
 };
@@ -28,6 +31,11 @@ pub struct MemoryEngine {
     pub(super) requests: BTreeMap<(Scope, RequestId), Recorded>,
     pub(super) journal: Vec<Event>,
     pub(super) book: LeaseBook,
+    /// Locks as a disk would have them.
+    pub(super) locks: BTreeMap<LockName, Lock>,
+    pub(super) lock_grants: BTreeMap<Number, LockGrant>,
+    pub(super) lock_book: LockBook,
+    pub(super) objects: BTreeMap<ObjectKey, Object>,
     pub(super) clock: Timestamp,
     /// Whether the running command has written anything that a disk would keep.
     pub(super) wrote: bool,
@@ -57,6 +65,7 @@ impl MemoryEngine {
         self.wrote = false;
         let outcome = ops::apply(self, command, now);
         self.book.commit(|_, _| {});
+        self.lock_book.commit(|_, _| {});
         if self.wrote {
             self.clock = self.clock.max(now.at);
         }
@@ -74,6 +83,10 @@ impl MemoryEngine {
         for job in self.jobs.values() {
             self.book.follow(job);
         }
+        self.lock_book = LockBook::default();
+        for lock in self.locks.values() {
+            self.lock_book.follow(lock);
+        }
         self.begin_life(self.clock, now);
     }
 
@@ -87,6 +100,11 @@ impl MemoryEngine {
         let past_life = self.life;
         self.life += 1;
         let now = Moment { at: now.max(self.clock), life: self.life };
+        for lock in self.lock_book.after_start(Start { past_life, recorded_at, now }) {
+            self.lock_book.follow(&lock);
+            self.locks.insert(lock.name.clone(), Lock { waiters: Vec::new(), ..lock });
+        }
+        self.lock_book.commit(|_, _| {});
         for (token, lease) in self.book.after_start(Start { past_life, recorded_at, now }) {
             let job = self.book.get(token).expect("it was just told of").job;
             self.book.set_lease(token, lease);

@@ -20,12 +20,28 @@ impl MemoryEngine {
         match query {
             Query::Job(id) => View::Job(self.read_job(*id).map(Box::new)),
             Query::Jobs(filter) => View::Jobs(self.read_jobs(filter)),
-            Query::History(id) => View::History(self.read_journal(0, usize::MAX, |e| e.job == *id)),
+            Query::History(id) => {
+                View::History(self.read_journal(0, usize::MAX, |e| e.job() == Some(*id)))
+            }
             Query::Events { after, limit } => {
                 View::Events(self.read_journal(*after, *limit, |_| true))
             }
             Query::Blob(digest) => View::Blob(self.newest_blob(*digest)),
             Query::Leases => View::Leases(self.book.all().map(lease_view).collect()),
+            Query::Lock(name) => View::Lock(self.read_lock(name).map(Box::new)),
+            Query::Locks(page) => {
+                let shown = self.locks.keys().filter(|name| page.shows(name.as_str()));
+                let locks = shown.take(page.limit).filter_map(|name| self.read_lock(name));
+                View::Locks(locks.collect())
+            }
+            Query::Object(key) => View::Object(self.objects.get(key).cloned().map(Box::new)),
+            Query::Objects(page) => {
+                let shown = self
+                    .objects
+                    .values()
+                    .filter(|object| object.is_readable() && page.shows(object.key.as_str()));
+                View::Objects(shown.take(page.limit).cloned().collect())
+            }
             Query::Counts => {
                 View::Counts(JobState::ALL.map(|state| (state, self.count(state))).into())
             }

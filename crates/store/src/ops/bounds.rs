@@ -19,12 +19,22 @@ pub(super) fn check(command: &Command) -> Result<(), Refusal> {
             Pin::Attempt(..) => Ok(()),
         },
         Command::FinishBlob(finish) => number("size_bytes", finish.size_bytes),
+        Command::AcquireLock(asked) => {
+            number("ttl_ms", asked.wish.ttl_ms)?;
+            number("wait_ms", asked.wish.wait_ms)
+        }
+        Command::PutObject(put) => number("op", put.op),
+        Command::DeleteObject(delete) => number("op", delete.op),
         Command::Complete(_)
         | Command::Fail(_)
         | Command::Release(_)
         | Command::Cancel(_)
         | Command::Retry(_)
         | Command::Suspect(_)
+        | Command::RenewLock(_)
+        | Command::ReleaseLock(_)
+        | Command::LeaveLock(_)
+        | Command::RaiseObject(_)
         | Command::Tick => Ok(()),
     }
 }

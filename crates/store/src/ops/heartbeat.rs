@@ -65,7 +65,7 @@ fn record_pauses(tables: &mut dyn Tables, beat: &Heartbeat, at: Timestamp) -> Re
         });
         if known {
             let what = What::Paused { token: pair.token, pause_ms: *pause_ms };
-            events.push(Event { at, job: *job, what });
+            events.push(Event::of_job(at, *job, what));
         }
     }
     if events.is_empty() { Ok(()) } else { tables.append(&events) }

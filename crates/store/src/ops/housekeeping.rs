@@ -11,7 +11,7 @@ use crate::{
     tables::Tables,
 };
 
-use super::{Outcome, write};
+use super::{Outcome, locks, write};
 
 /// How many jobs one tick may give up, so that it does not hold the store for long.
 const GIVE_UPS_MAX: usize = 1_000;
@@ -35,11 +35,7 @@ pub(super) fn suspect(
     }
     let events: Vec<_> = leases
         .iter()
-        .map(|(job, token)| Event {
-            at: now.at,
-            job: *job,
-            what: What::Suspected { token: *token },
-        })
+        .map(|(job, token)| Event::of_job(now.at, *job, What::Suspected { token: *token }))
         .collect();
     if !events.is_empty() {
         tables.append(&events)?;
@@ -48,11 +44,12 @@ pub(super) fn suspect(
 }
 
 /// Records the clock while anything is leased, and gives up what was lost too often where nobody
-/// claims.
+/// claims. Lapsed locks go to those who wait.
 pub(super) fn tick(tables: &mut dyn Tables, now: Moment) -> Outcome<Ticked> {
-    if !tables.held().is_empty() {
+    if !tables.held().is_empty() || tables.any_lock_held() {
         tables.record_clock(now.at)?;
     }
+    locks::tick(tables, now)?;
     let spent = tables.held().lapsed(now.at, &|held| held.last_chance, GIVE_UPS_MAX);
     let mut given_up = Vec::new();
     for id in spent {

@@ -9,6 +9,8 @@ mod claim;
 mod heartbeat;
 mod housekeeping;
 mod ledger;
+mod locks;
+mod objects;
 mod submit;
 mod verbs;
 mod wishes;
@@ -47,6 +49,21 @@ pub fn apply(tables: &mut dyn Tables, command: Command, now: Moment) -> Outcome<
         Command::FinishBlob(finish) => blobs::finish(tables, finish)?.map(Answer::FinishBlob),
         Command::Suspect(suspect) => {
             housekeeping::suspect(tables, &suspect, now)?.map(Answer::Suspect)
+        }
+        Command::AcquireLock(asked) => {
+            locks::acquire(tables, &asked, now)?.map(Answer::AcquireLock)
+        }
+        Command::RenewLock(asked) => locks::renew(tables, &asked, now)?.map(Answer::RenewLock),
+        Command::ReleaseLock(asked) => {
+            locks::release(tables, &asked, now)?.map(Answer::ReleaseLock)
+        }
+        Command::LeaveLock(asked) => locks::leave(tables, &asked, now)?.map(Answer::LeaveLock),
+        Command::PutObject(asked) => objects::put(tables, asked, now)?.map(Answer::PutObject),
+        Command::DeleteObject(asked) => {
+            objects::delete(tables, asked, now)?.map(Answer::DeleteObject)
+        }
+        Command::RaiseObject(asked) => {
+            objects::raise(tables, &asked, now)?.map(Answer::RaiseObject)
         }
         Command::Tick => housekeeping::tick(tables, now)?.map(Answer::Tick),
     })

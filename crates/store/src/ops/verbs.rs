@@ -114,5 +114,5 @@ fn journal(
         code: refusal.code().to_owned(),
         message: refusal.to_string(),
     };
-    tables.append(&[Event { at: now.at, job: named.job, what }])
+    tables.append(&[Event::of_job(now.at, named.job, what)])
 }

@@ -47,6 +47,7 @@ enum Savepoints {
 /// A place to roll back to.
 struct Mark {
     book: usize,
+    lock_book: usize,
     entries: usize,
     meta: Meta,
     wrote: bool,
@@ -185,6 +186,7 @@ impl SqliteEngine {
         self.run_sql("SAVEPOINT command").map_err(Trouble::OfAll)?;
         let mark = Mark {
             book: self.book.mark(),
+            lock_book: self.lock_book.mark(),
             entries: self.entries.len(),
             meta: self.meta,
             wrote: self.wrote,
@@ -210,6 +212,7 @@ impl SqliteEngine {
         self.run_sql("ROLLBACK TO command")?;
         self.run_sql("RELEASE command")?;
         self.book.roll_back_to(mark.book);
+        self.lock_book.roll_back_to(mark.lock_book);
         self.entries.truncate(mark.entries);
         self.cache = JobCache::default();
         let drawn = self.meta.counter;

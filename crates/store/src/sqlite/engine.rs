@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use palisade_core::{
-    JobId, Number, RequestId, SessionId, Timestamp,
+    JobId, LockName, Number, RequestId, SessionId, Timestamp,
     history::Event,
     job::Job,
     lease::{Lease, Moment, Start},
+    lock::Lock,
 };
 use rusqlite::Connection;
 
@@ -15,6 +16,7 @@ use crate::{
     failure::Failure,
     fault::Fault,
     lease_book::LeaseBook,
+    lock_book::LockBook,
     query::{Query, View},
     tables::HeldLeases,
 };
@@ -24,7 +26,7 @@ use super::{
     lock::FolderLock,
     open::{self, OpenError, Place},
     reading,
-    records::{attempt, claim::Grants, journal, meta::Meta},
+    records::{attempt, claim::Grants, journal, lock, meta::Meta},
     values::fault,
 };
 
@@ -40,6 +42,7 @@ pub struct SqliteEngine {
     /// None in memory.
     _lock: Option<FolderLock>,
     pub(super) book: LeaseBook,
+    pub(super) lock_book: LockBook,
     pub(super) cache: JobCache,
     /// As the running transaction has it.
     pub(super) meta: Meta,
@@ -68,6 +71,8 @@ pub struct ChangedLeases {
     pub all_on_disk: bool,
     /// Each lease that changed, or none where it is no longer held. The last word on one counts.
     pub leases: Vec<(Number, Option<Lease>)>,
+    /// The same for locks, those who wait included; none where one is free.
+    pub locks: Vec<(LockName, Option<Lock>)>,
 }
 
 impl SqliteEngine {
@@ -99,6 +104,7 @@ impl SqliteEngine {
             place,
             _lock: lock,
             book: LeaseBook::default(),
+            lock_book: LockBook::default(),
             cache: JobCache::default(),
             meta,
             committed: meta,
@@ -122,7 +128,9 @@ impl SqliteEngine {
     /// Answers a query, renewals in memory included.
     pub fn query(&self, query: &Query) -> Result<View, Failure> {
         let renewed = |token| self.book.get(token).map(|held| held.lease);
-        reading::query(&self.connection, query, &renewed)
+        let locks = |name: &LockName| self.lock_book.get(name).cloned();
+        let memory = reading::Memory { renewed: &renewed, locks: &locks };
+        reading::query(&self.connection, query, memory)
             .map_err(|fault| Failure::Unavailable(fault.to_string()))
     }
 
@@ -153,6 +161,11 @@ impl SqliteEngine {
             self.book.follow(&job);
         }
         self.book.commit(|_, _| {});
+        self.lock_book = LockBook::default();
+        for lock in lock::held(&self.connection)? {
+            self.lock_book.follow(&lock);
+        }
+        self.lock_book.commit(|_, _| {});
         self.start(on_disk.clock, now)
     }
 
@@ -171,9 +184,15 @@ impl SqliteEngine {
                 engine.book.set_lease(token, lease);
                 attempt::write_lease(&engine.connection, job, token, lease)?;
             }
+            for lock in engine.lock_book.after_start(start) {
+                engine.lock_book.follow(&lock);
+                lock::write(&engine.connection, &lock)?;
+            }
             engine.meta.write(&engine.connection)
         })?;
-        self.changed_leases = ChangedLeases { all_on_disk: true, leases: Vec::new() };
+        let held = self.lock_book.all().map(|lock| (lock.name.clone(), Some(lock.clone())));
+        let locks = held.collect();
+        self.changed_leases = ChangedLeases { all_on_disk: true, leases: Vec::new(), locks };
         self.served_at = moment.at;
         Ok(())
     }
@@ -221,8 +240,9 @@ impl SqliteEngine {
     pub(super) fn commit_now(&mut self) -> Result<(), Fault> {
         self.run_sql("COMMIT")?;
         self.committed = self.meta;
-        let changed = &mut self.changed_leases.leases;
-        self.book.commit(|token, lease| changed.push((token, lease)));
+        let ChangedLeases { leases, locks, .. } = &mut self.changed_leases;
+        self.book.commit(|token, lease| leases.push((token, lease)));
+        self.lock_book.commit(|name, lock| locks.push((name, lock)));
         Ok(())
     }
 
@@ -236,6 +256,7 @@ impl SqliteEngine {
             self.broken = Some(error.to_string());
         }
         self.book.roll_back_to(0);
+        self.lock_book.roll_back_to(0);
         self.cache = JobCache::default();
         self.meta = Meta { counter: self.meta.counter, ..self.committed };
         self.entries.clear();

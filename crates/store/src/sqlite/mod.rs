@@ -11,6 +11,7 @@ mod batch;
 mod cache;
 mod clock;
 mod due;
+mod effects;
 mod engine;
 mod lock;
 mod open;

@@ -1,9 +1,10 @@
 //! Answering queries, on the writer's connection or on a reader's own.
 
 use palisade_core::{
-    JobId, Number,
+    JobId, LockName, Number,
     job::{Job, JobState},
     lease::Lease,
+    lock::Lock,
 };
 use rusqlite::{Connection, ToSql};
 
@@ -13,19 +14,31 @@ use crate::{
 };
 
 use super::{
-    records::{blob, job, journal, meta::Meta},
+    records::{blob, job, journal, lock, meta::Meta, object},
     values::{Columns, fault, number},
 };
 
 /// Tells the lease of an open attempt as last renewed, where that lives in memory alone.
 pub(super) type Renewed<'a> = &'a dyn Fn(Number) -> Option<Lease>;
 
+/// What memory knows better than the disk.
+#[derive(Clone, Copy)]
+pub(super) struct Memory<'a> {
+    /// Leases as last renewed.
+    pub(super) renewed: Renewed<'a>,
+    /// Locks that are held, with those who wait.
+    pub(super) locks: &'a dyn Fn(&LockName) -> Option<Lock>,
+}
+
 /// Answers a query. The caller has begun a transaction, so that all it reads is of one moment.
 pub(super) fn query(
     connection: &Connection,
     query: &Query,
-    renewed: Renewed<'_>,
+    memory: Memory<'_>,
 ) -> Result<View, Fault> {
+    let Memory { renewed, locks } = memory;
+    // A lock that is held is in memory as it is; one that is free is on the disk.
+    let as_it_is = |lock: Lock| locks(&lock.name).unwrap_or(lock);
     Ok(match query {
         Query::Job(id) => View::Job(one(connection, *id, renewed)?.map(Box::new)),
         Query::Jobs(filter) => View::Jobs(list(connection, filter, renewed)?),
@@ -33,6 +46,12 @@ pub(super) fn query(
         Query::Events { after, limit } => View::Events(journal::after(connection, *after, *limit)?),
         Query::Blob(digest) => View::Blob(blob::newest(connection, *digest)?),
         Query::Leases => View::Leases(leases(connection, renewed)?),
+        Query::Lock(name) => View::Lock(lock::read(connection, name)?.map(as_it_is).map(Box::new)),
+        Query::Locks(page) => {
+            View::Locks(lock::list(connection, page)?.into_iter().map(as_it_is).collect())
+        }
+        Query::Object(key) => View::Object(object::read(connection, key)?.map(Box::new)),
+        Query::Objects(page) => View::Objects(object::list(connection, page)?),
         Query::Counts => {
             let counts = Meta::read(connection)?.counts;
             View::Counts(JobState::ALL.into_iter().zip(counts).collect())

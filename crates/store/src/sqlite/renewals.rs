@@ -1,38 +1,61 @@
-//! Leases as memory has them, for readers: they see the disk, which does not know of renewals.
+//! Leases and locks as memory has them, for readers: they see the disk, which does not know of
+//! renewals, nor of those who wait for a lock.
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use palisade_core::{Number, lease::Lease};
+use palisade_core::{LockName, Number, lease::Lease, lock::Lock};
 
 use super::engine::ChangedLeases;
 
-/// Committed leases that may be newer than the disk's.
+/// Committed leases and locks that may be newer than the disk's.
 #[derive(Debug, Default)]
-pub(super) struct Renewals(Mutex<BTreeMap<Number, Lease>>);
+pub(super) struct Renewals(Mutex<Newer>);
+
+#[derive(Debug, Default)]
+struct Newer {
+    leases: BTreeMap<Number, Lease>,
+    locks: BTreeMap<LockName, Lock>,
+}
 
 impl Renewals {
     /// Follows what a commit changed.
     pub(super) fn follow(&self, changed: ChangedLeases) {
-        if !changed.all_on_disk && changed.leases.is_empty() {
+        let ChangedLeases { all_on_disk, leases, locks } = changed;
+        if !all_on_disk && leases.is_empty() && locks.is_empty() {
             return;
         }
-        let mut leases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if changed.all_on_disk {
-            leases.clear();
+        let mut newer = self.lock();
+        if all_on_disk {
+            *newer = Newer::default();
         }
-        for (token, lease) in changed.leases {
+        for (token, lease) in leases {
             match lease {
-                Some(lease) => leases.insert(token, lease),
-                None => leases.remove(&token),
-            };
+                Some(lease) => drop(newer.leases.insert(token, lease)),
+                None => drop(newer.leases.remove(&token)),
+            }
+        }
+        for (name, lock) in locks {
+            match lock {
+                Some(lock) => drop(newer.locks.insert(name, lock)),
+                None => drop(newer.locks.remove(&name)),
+            }
         }
     }
 
     /// The lease of a token, if it changed since the store started and is still held.
     pub(super) fn get(&self, token: Number) -> Option<Lease> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&token).copied()
+        self.lock().leases.get(&token).copied()
+    }
+
+    /// A lock, if it is held.
+    pub(super) fn held_lock(&self, name: &LockName) -> Option<Lock> {
+        self.lock().locks.get(name).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Newer> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

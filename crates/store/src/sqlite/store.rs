@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use palisade_core::{Timestamp, clock::Clock};
+use palisade_core::{LockName, Timestamp, clock::Clock};
 use rusqlite::Connection;
 use tokio::sync::{Semaphore, broadcast, oneshot};
 
@@ -116,7 +116,10 @@ impl Readers {
         };
         // One transaction, so that all that is read is of one moment.
         let transaction = connection.unchecked_transaction().map_err(fault)?;
-        let view = reading::query(&transaction, query, &|token| self.renewals.get(token));
+        let renewed = |token| self.renewals.get(token);
+        let locks = |name: &LockName| self.renewals.held_lock(name);
+        let memory = reading::Memory { renewed: &renewed, locks: &locks };
+        let view = reading::query(&transaction, query, memory);
         transaction.finish().map_err(fault)?;
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         view

@@ -71,7 +71,7 @@ pub(super) fn step(before: &Job, after: &Job, history: &[Event], now: Timestamp)
     }
     assert!(after.submissions.len() >= before.submissions.len());
     for event in history {
-        assert_eq!((event.job, event.at), (after.id, now));
+        assert_eq!((event.job(), event.at), (Some(after.id), now));
     }
     journalled(before, after, history);
     moved_lawfully(before.state, after.state);

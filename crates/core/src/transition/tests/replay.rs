@@ -66,6 +66,7 @@ impl Mirror {
                 assert!(self.open.contains(token), "only an open attempt has time");
             }
             What::Refused { .. } | What::Paused { .. } | What::Retried => {}
+            _ => panic!("no entry of a job: {event:?}"),
         }
     }
 

@@ -4,6 +4,7 @@
 //! It keeps what a database keeps and loses what a database loses: renewals that live in memory
 //! alone, for one. A sabotage, if any, is built in here and nowhere in the product.
 
+mod effects;
 mod records;
 mod tables;
 
@@ -206,10 +207,15 @@ impl Engine for CrashEngine {
             Query::History(id) => View::History(
                 (1..)
                     .zip(&self.journal)
-                    .filter(|(_, event)| event.job == *id)
+                    .filter(|(_, event)| event.job() == Some(*id))
                     .map(|(position, event)| (position, event.clone()))
                     .collect(),
             ),
+            // The lab has no locks and no objects yet.
+            Query::Lock(_) => View::Lock(None),
+            Query::Locks(_) => View::Locks(Vec::new()),
+            Query::Object(_) => View::Object(None),
+            Query::Objects(_) => View::Objects(Vec::new()),
             Query::Blob(digest) => View::Blob(self.live.newest_blob(*digest)),
             Query::Leases => View::Leases(
                 self.book

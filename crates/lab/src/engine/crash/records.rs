@@ -6,9 +6,11 @@ use std::{
 };
 
 use palisade_core::{
-    Digest, JobId, Number, RequestId, Tenant, Timestamp,
+    Digest, JobId, LockName, Number, ObjectKey, RequestId, Tenant, Timestamp,
     blob::Blob,
     job::{Job, JobState},
+    lock::{Lock, LockGrant},
+    object::Object,
     spec::JobKey,
 };
 use palisade_store::tables::{Keeper, Recorded, Scope};
@@ -26,6 +28,12 @@ pub struct Records {
     pub keepers: BTreeSet<(Keeper, Digest, Number)>,
     /// First answers.
     pub requests: BTreeMap<(Scope, RequestId), Rc<Recorded>>,
+    /// Locks.
+    pub locks: BTreeMap<LockName, Rc<Lock>>,
+    /// Locks' grants.
+    pub lock_grants: BTreeMap<Number, Rc<LockGrant>>,
+    /// Fenced objects.
+    pub objects: BTreeMap<ObjectKey, Rc<Object>>,
     /// How much of the journal belongs to it.
     pub journal_length: usize,
     /// The clock as recorded last.
@@ -49,6 +57,9 @@ impl Records {
             blobs: BTreeMap::new(),
             keepers: BTreeSet::new(),
             requests: BTreeMap::new(),
+            locks: BTreeMap::new(),
+            lock_grants: BTreeMap::new(),
+            objects: BTreeMap::new(),
             journal_length: 0,
             clock: now,
             life: 1,

@@ -31,7 +31,7 @@ impl CrashEngine {
     }
 
     /// Before every write.
-    fn room(&mut self) -> Result<(), Fault> {
+    pub(super) fn room(&mut self) -> Result<(), Fault> {
         self.dirty = true;
         if self.disk_full { Err(Fault::Full("the lab says so".into())) } else { Ok(()) }
     }

@@ -61,7 +61,7 @@ impl Outbox {
                 What::Submitted { .. } => true,
                 _ => false,
             };
-            if owes && let Some(job) = job_of(engine, event.job) {
+            if owes && let Some(job) = event.job().and_then(|id| job_of(engine, id)) {
                 self.owe(&job, targets);
             }
         }

@@ -61,6 +61,7 @@ fn keeper_columns(keeper: &Keeper) -> (&'static str, i64) {
         Keeper::Input(job) => ("input", number(job.0)),
         Keeper::Attempt(token) => ("attempt", number(*token)),
         Keeper::Until(at) => ("until", instant(*at)),
+        Keeper::Object(version) => ("object", number(*version)),
     }
 }
 
@@ -83,11 +84,11 @@ pub(in crate::sqlite) fn drop_keeper(
     keeper: &Keeper,
 ) -> Result<usize, Fault> {
     let passing = "DELETE FROM keepers WHERE kind = ?1 AND keeper = ?2 \
-                   AND kind IN ('attempt', 'until')";
+                   AND kind IN ('attempt', 'until', 'object')";
     let lasting = "DELETE FROM keepers WHERE kind = ?1 AND keeper = ?2";
     let (kind, id) = keeper_columns(keeper);
     let sql = match keeper {
-        Keeper::Attempt(_) | Keeper::Until(_) => passing,
+        Keeper::Attempt(_) | Keeper::Until(_) | Keeper::Object(_) => passing,
         Keeper::Output(_) | Keeper::Input(_) => lasting,
     };
     let mut statement = connection.prepare_cached(sql).map_err(fault)?;

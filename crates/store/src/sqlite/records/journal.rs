@@ -39,7 +39,7 @@ pub(in crate::sqlite) fn append(
         let count = chunk.len() as u64;
         let mut statement = connection.prepare_cached(row).map_err(fault)?;
         statement.execute(params![int(first), int(count), json(&chunk)]).map_err(fault)?;
-        let jobs: BTreeSet<_> = chunk.iter().map(|event| event.job).collect();
+        let jobs: BTreeSet<_> = chunk.iter().filter_map(Event::job).collect();
         let mut statement = connection.prepare_cached(by_job).map_err(fault)?;
         for job in jobs {
             statement.execute(params![number(job.0), int(first)]).map_err(fault)?;
@@ -58,7 +58,7 @@ pub(in crate::sqlite) fn of_job(connection: &Connection, job: JobId) -> Result<E
     let mut entries = Vec::new();
     while let Some(row) = rows.next().map_err(fault)? {
         let unpacked = unpack(&Columns::new("journal", row))?;
-        entries.extend(unpacked.into_iter().filter(|(_, event)| event.job == job));
+        entries.extend(unpacked.into_iter().filter(|(_, event)| event.job() == Some(job)));
     }
     Ok(entries)
 }

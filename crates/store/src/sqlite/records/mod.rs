@@ -5,6 +5,8 @@ pub(super) mod blob;
 pub(super) mod claim;
 pub(super) mod job;
 pub(super) mod journal;
+pub(super) mod lock;
 pub(super) mod meta;
+pub(super) mod object;
 pub(super) mod request;
 pub(super) mod submission;

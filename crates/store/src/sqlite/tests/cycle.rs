@@ -18,7 +18,7 @@ async fn a_job_goes_from_submit_to_complete_and_is_there_after_a_restart() {
     let bench = Bench::new("cycle", |clock| SqliteStore::open(folder.path(), clock).unwrap());
     let mut changes = bench.store.changes();
     let id = bench.new_job().await;
-    assert_eq!(changes.recv().await.unwrap()[0].job, id);
+    assert_eq!(changes.recv().await.unwrap()[0].job(), Some(id));
     let grant = bench.grant("alice").await;
     assert_eq!(grant.job.id, id);
     let beats = bench.store.run(bench::heartbeat("alice", 1, &[&grant])).await.unwrap();

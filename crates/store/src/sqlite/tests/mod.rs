@@ -13,3 +13,4 @@ mod full;
 mod killed;
 mod lock;
 mod restart;
+mod restart_locks;

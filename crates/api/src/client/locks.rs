@@ -1,0 +1,55 @@
+//! Lease locks: acquire, renew, release, look.
+
+use std::time::Duration;
+
+use reqwest::Method;
+
+use crate::wire::{
+    AcquireRequest, AcquireResponse, LockList, LockReleased, LockView, PairWire, RenewResponse,
+};
+
+use super::{CALL_TIMEOUT, Client, ClientError};
+
+impl Client {
+    /// Asks for a lock; waits for `wait_ms` at the server. With a `request_id` it may be asked
+    /// again after a lost answer, and gets the same grant.
+    pub async fn acquire_lock(
+        &self,
+        name: &str,
+        wish: &AcquireRequest,
+    ) -> Result<AcquireResponse, ClientError> {
+        let timeout = Duration::from_millis(wish.wait_ms) + CALL_TIMEOUT;
+        let path = format!("/locks/{name}/acquire");
+        self.json(self.request(Method::POST, &path).timeout(timeout).json(wish)).await
+    }
+
+    /// Renews a lock. `timeout` is short: a late answer is worth little.
+    pub async fn renew_lock(
+        &self,
+        name: &str,
+        pair: &PairWire,
+        timeout: Duration,
+    ) -> Result<RenewResponse, ClientError> {
+        let path = format!("/locks/{name}/renew");
+        self.json(self.request(Method::POST, &path).timeout(timeout).json(pair)).await
+    }
+
+    /// Releases a lock. Repeated, it is answered the same.
+    pub async fn release_lock(
+        &self,
+        name: &str,
+        pair: &PairWire,
+    ) -> Result<LockReleased, ClientError> {
+        self.post(&format!("/locks/{name}/release"), pair).await
+    }
+
+    /// One lock.
+    pub async fn lock(&self, name: &str) -> Result<LockView, ClientError> {
+        self.get(&format!("/locks/{name}")).await
+    }
+
+    /// Locks by name. `query` is the query string (`prefix=exports/&limit=10`).
+    pub async fn locks(&self, query: &str) -> Result<LockList, ClientError> {
+        self.get(&format!("/locks?{query}")).await
+    }
+}

@@ -1,0 +1,104 @@
+//! Lease locks over HTTP.
+
+use palisade_api::wire::{AcquireRequest, AcquireResponse, PairWire};
+use tokio::io::AsyncWriteExt;
+
+use crate::support::{House, eventually, raw};
+
+const LOCK: &str = "exports/42";
+
+fn wish(who: &str, wait_ms: u64) -> AcquireRequest {
+    AcquireRequest {
+        holder: who.to_owned(),
+        ttl_ms: Some(30_000),
+        wait_ms,
+        request_id: Some(format!("request-{who}")),
+    }
+}
+
+fn pair(held: &AcquireResponse) -> PairWire {
+    PairWire { token: held.token, lease: held.lease.clone() }
+}
+
+async fn until_waiting(house: &House, who: &[&str]) {
+    eventually(|| async {
+        let lock = house.client.lock(LOCK).await.unwrap();
+        let waiting: Vec<_> = lock.waiters.iter().map(|waiter| waiter.holder.as_str()).collect();
+        (waiting == who).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_lock_is_acquired_renewed_released_and_shown() {
+    let house = House::start().await;
+    let held = house.client.acquire_lock(LOCK, &wish("alice", 0)).await.unwrap();
+    assert_eq!((held.ttl_ms, held.waited_ms), (30_000, 0));
+    assert_eq!(house.client.acquire_lock(LOCK, &wish("alice", 0)).await.unwrap(), held);
+    let second = house.client.acquire_lock(LOCK, &wish("bob", 0)).await.unwrap_err();
+    assert_eq!(second.code(), Some("held"), "{second}");
+    let within = std::time::Duration::from_secs(30);
+    let renewed = house.client.renew_lock(LOCK, &pair(&held), within).await.unwrap();
+    assert_eq!(renewed.ttl_ms, 30_000);
+    let shown = house.client.lock(LOCK).await.unwrap();
+    assert_eq!(shown.held.as_ref().map(|held| held.holder.as_str()), Some("alice"));
+    assert_eq!(house.client.locks("prefix=exports/").await.unwrap().locks, [shown]);
+    assert!(house.client.locks("prefix=other").await.unwrap().locks.is_empty());
+    house.client.release_lock(LOCK, &pair(&held)).await.unwrap();
+    house.client.release_lock(LOCK, &pair(&held)).await.unwrap();
+    let lost = house.client.renew_lock(LOCK, &pair(&held), within).await.unwrap_err();
+    assert_eq!(lost.code(), Some("lease_lost"), "{lost}");
+    let stranger = PairWire { lease: "0".repeat(32), ..pair(&held) };
+    let unknown = house.client.renew_lock(LOCK, &stranger, within).await.unwrap_err();
+    assert_eq!(unknown.code(), Some("unknown_token"), "{unknown}");
+}
+
+#[tokio::test]
+async fn waiters_are_handed_the_lock_in_order_as_it_is_released() {
+    let house = House::start().await;
+    let mut held = house.client.acquire_lock(LOCK, &wish("w0", 0)).await.unwrap();
+    let mut waits = Vec::new();
+    let mut names = Vec::new();
+    for index in 1..=32 {
+        let (client, wish) = (house.client.clone(), wish(&format!("w{index}"), 600_000));
+        names.push(wish.holder.clone());
+        waits.push(tokio::spawn(async move { client.acquire_lock(LOCK, &wish).await }));
+        until_waiting(&house, &names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    }
+    house.clock.advance(5_000);
+    for (index, wait) in waits.into_iter().enumerate() {
+        house.client.release_lock(LOCK, &pair(&held)).await.unwrap();
+        let next = wait.await.unwrap().unwrap();
+        assert!(next.token > held.token, "w{} comes after", index + 1);
+        assert_eq!(next.waited_ms, 5_000);
+        held = next;
+    }
+}
+
+#[tokio::test]
+async fn a_waiter_that_hangs_up_leaves_the_queue() {
+    let house = House::start().await;
+    let held = house.client.acquire_lock(LOCK, &wish("alice", 0)).await.unwrap();
+    let mut stream = raw::connect(&house.server).await;
+    let body = serde_json::to_string(&wish("bob", 600_000)).unwrap();
+    let request = raw::Request::json(&format!("/v1/locks/{LOCK}/acquire"), &body);
+    let bytes = request.bytes(&house.server.address().to_string());
+    stream.write_all(&bytes).await.unwrap();
+    until_waiting(&house, &["bob"]).await;
+    drop(stream);
+    until_waiting(&house, &[]).await;
+    house.client.release_lock(LOCK, &pair(&held)).await.unwrap();
+    assert_eq!(house.client.lock(LOCK).await.unwrap().held, None);
+}
+
+#[tokio::test]
+async fn what_is_not_allowed_is_named() {
+    let house = House::start().await;
+    let too_long = AcquireRequest { ttl_ms: Some(u64::MAX >> 12), ..wish("alice", 0) };
+    let refused = house.client.acquire_lock(LOCK, &too_long).await.unwrap_err();
+    assert!(refused.to_string().contains("ttl_ms"), "{refused}");
+    let refused = house.client.acquire_lock(".hidden", &wish("alice", 0)).await.unwrap_err();
+    assert_eq!(refused.code(), Some("invalid"), "{refused}");
+    let answer = raw::ask(&house.server, raw::Request::json("/v1/locks/a/steal", "{}")).await;
+    assert_eq!(answer.problem().code, "not_found");
+}

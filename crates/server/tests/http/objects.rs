@@ -1,0 +1,112 @@
+//! Fenced objects over HTTP: the story of the pause, and the rest.
+
+use palisade_api::wire::{AcquireRequest, AcquireResponse};
+
+use crate::support::{House, raw};
+
+const PATH: &str = "/v1/objects/reports/august.txt";
+
+async fn hold(house: &House, lock: &str, who: &str) -> AcquireResponse {
+    let holder = who.to_owned();
+    let wish = AcquireRequest { holder, ttl_ms: Some(5_000), wait_ms: 0, request_id: None };
+    house.client.acquire_lock(lock, &wish).await.unwrap()
+}
+
+fn request(method: &str, held: &AcquireResponse) -> raw::Request {
+    raw::Request::new(method, PATH)
+        .header("fencing-token", &held.token.to_string())
+        .header("fencing-lease", &held.lease)
+}
+
+async fn put(house: &House, held: &AcquireResponse, text: &str) -> raw::Answer {
+    let put = request("PUT", held).header("content-type", "text/plain").body(text.as_bytes());
+    raw::ask(&house.server, put).await
+}
+
+async fn get(house: &House) -> raw::Answer {
+    raw::ask(&house.server, raw::Request::new("GET", PATH)).await
+}
+
+#[tokio::test]
+async fn a_stopped_holder_is_refused_from_the_moment_of_the_next_grant() {
+    let house = House::start().await;
+    let alice = hold(&house, "door", "alice").await;
+    house.clock.advance(6_000);
+    let bob = hold(&house, "door", "bob").await;
+    // Bob has not written anything.
+    let refused = put(&house, &alice, "alice's").await.problem();
+    assert_eq!((refused.status, refused.code.as_str()), (412, "stale_token"));
+    assert_eq!(refused.facts["fence"], bob.token);
+    assert_eq!(get(&house).await.status, 404);
+    let written = put(&house, &bob, "bob's").await;
+    assert_eq!(written.status, 200, "{written:?}");
+    // Now he has; and a stranger shows his number.
+    assert_eq!(put(&house, &alice, "alice's").await.problem().code, "stale_token");
+    let stranger = AcquireResponse { lease: "0".repeat(32), ..bob.clone() };
+    let refused = put(&house, &stranger, "stranger's").await.problem();
+    assert_eq!((refused.status, refused.code.as_str()), (422, "unknown_token"));
+    let read = get(&house).await;
+    assert_eq!(read.text(), "bob's");
+    assert_eq!(read.headers["fencing-token"], bob.token.to_string());
+    assert_eq!(read.headers["content-type"], "text/plain");
+    assert_eq!(read.headers["etag"], written.headers["etag"]);
+}
+
+#[tokio::test]
+async fn a_write_that_shows_no_pair_is_told_which_header_is_missing() {
+    let house = House::start().await;
+    let held = hold(&house, "door", "alice").await;
+    let bare = raw::ask(&house.server, raw::Request::new("PUT", PATH).body(b"x")).await;
+    assert_eq!(bare.problem().facts["field"], "fencing-token");
+    let half = raw::Request::new("DELETE", PATH).header("fencing-token", "1");
+    assert_eq!(raw::ask(&house.server, half).await.problem().facts["field"], "fencing-lease");
+    let zero = request("PUT", &held).header("fencing-op", "0").body(b"x");
+    assert_eq!(raw::ask(&house.server, zero).await.problem().facts["field"], "fencing-op");
+}
+
+#[tokio::test]
+async fn a_delete_leaves_the_fence_and_late_puts_are_refused() {
+    let house = House::start().await;
+    let older = hold(&house, "other", "older").await;
+    let held = hold(&house, "door", "alice").await;
+    assert_eq!(put(&house, &held, "content").await.status, 200);
+    assert_eq!(put(&house, &held, "content").await.status, 200, "a repeat is answered again");
+    assert_eq!(put(&house, &held, "another").await.problem().status, 428);
+    let delete = request("DELETE", &held).header("fencing-op", "2");
+    assert_eq!(raw::ask(&house.server, delete).await.status, 200);
+    assert_eq!(get(&house).await.status, 404);
+    assert_eq!(put(&house, &held, "content").await.problem().code, "stale_op");
+    assert_eq!(put(&house, &older, "late").await.problem().code, "stale_token");
+    assert_eq!(get(&house).await.status, 404);
+}
+
+#[tokio::test]
+async fn ranges_conditions_listings_and_raises_work() {
+    let house = House::start().await;
+    let older = hold(&house, "other", "older").await;
+    let held = hold(&house, "door", "alice").await;
+    let first = raw::ask(
+        &house.server,
+        request("PUT", &older).header("if-none-match", "*").body(b"0123456789"),
+    )
+    .await;
+    assert_eq!(first.status, 200, "{first:?}");
+    let part = raw::Request::new("GET", PATH).header("range", "bytes=2-4");
+    let part = raw::ask(&house.server, part).await;
+    assert_eq!((part.status, part.text().as_str()), (206, "234"));
+    let other = request("PUT", &older).header("fencing-op", "2").header("if-match", "\"1\"");
+    let other = raw::ask(&house.server, other.body(b"x")).await.problem();
+    assert_eq!((other.status, other.code.as_str()), (412, "condition_failed"));
+    let body = format!("{{\"token\":{},\"lease\":\"{}\"}}", held.token, held.lease);
+    let raise = raw::Request::json(&format!("{PATH}/fence"), &body);
+    let raised = raw::ask(&house.server, raise).await.json();
+    assert_eq!((&raised["fence"], &raised["token"]), (&held.token.into(), &older.token.into()));
+    let late = request("PUT", &older).header("fencing-op", "2").body(b"late");
+    assert_eq!(raw::ask(&house.server, late).await.problem().code, "stale_token");
+    let list = raw::Request::new("GET", "/v1/objects?prefix=reports/");
+    let list = raw::ask(&house.server, list).await.json();
+    assert_eq!(list["objects"][0]["key"], "reports/august.txt");
+    assert_eq!(list["objects"][0]["size_bytes"], 10);
+    let head = raw::ask(&house.server, raw::Request::new("HEAD", PATH)).await;
+    assert_eq!((head.status, head.headers["content-length"].as_str()), (200, "10"));
+}

@@ -1,0 +1,73 @@
+//! Locks and fenced objects as the operations see them.
+
+use palisade_core::{
+    JobId, LockName, Number, ObjectKey,
+    lock::{Lock, LockGrant},
+    object::Object,
+};
+
+use crate::{
+    fault::Fault,
+    lock_book::must_be_durable,
+    tables::{LockTables, ObjectTables},
+};
+
+use super::MemoryEngine;
+
+impl MemoryEngine {
+    /// A lock as it is now.
+    pub(super) fn read_lock(&self, name: &LockName) -> Option<Lock> {
+        self.lock_book.get(name).or_else(|| self.locks.get(name)).cloned()
+    }
+}
+
+impl LockTables for MemoryEngine {
+    fn lock(&mut self, name: &LockName) -> Result<Option<Lock>, Fault> {
+        Ok(self.read_lock(name))
+    }
+
+    fn put_lock(&mut self, before: Option<&Lock>, lock: &Lock) -> Result<(), Fault> {
+        self.lock_book.follow(lock);
+        if must_be_durable(before, lock) {
+            self.wrote = true;
+            let stored = Lock { waiters: Vec::new(), ..lock.clone() };
+            self.locks.insert(lock.name.clone(), stored);
+        }
+        Ok(())
+    }
+
+    fn lock_grant(&mut self, token: Number) -> Result<Option<LockGrant>, Fault> {
+        Ok(self.lock_grants.get(&token).cloned())
+    }
+
+    fn put_lock_grant(&mut self, grant: &LockGrant) -> Result<(), Fault> {
+        self.wrote = true;
+        self.lock_grants.insert(grant.pair.token, grant.clone());
+        Ok(())
+    }
+
+    fn waited_for(&mut self) -> Vec<LockName> {
+        self.lock_book.waited_for()
+    }
+
+    fn any_lock_held(&mut self) -> bool {
+        !self.lock_book.is_empty()
+    }
+}
+
+impl ObjectTables for MemoryEngine {
+    fn object(&mut self, key: &ObjectKey) -> Result<Option<Object>, Fault> {
+        Ok(self.objects.get(key).cloned())
+    }
+
+    fn put_object(&mut self, object: &Object) -> Result<(), Fault> {
+        self.wrote = true;
+        self.objects.insert(object.key.clone(), object.clone());
+        Ok(())
+    }
+
+    fn job_of_token(&mut self, token: Number) -> Result<Option<JobId>, Fault> {
+        let of_token = self.jobs.values().find(|job| job.attempt(token).is_some());
+        Ok(of_token.map(|job| job.id))
+    }
+}

@@ -1,0 +1,68 @@
+//! Locks and fenced objects as the operations see them.
+
+use palisade_core::{
+    JobId, LockName, Number, ObjectKey,
+    lock::{Lock, LockGrant},
+    object::Object,
+};
+
+use crate::{
+    fault::Fault,
+    lock_book::must_be_durable,
+    tables::{LockTables, ObjectTables},
+};
+
+use super::{
+    engine::SqliteEngine,
+    records::{lock, object},
+};
+
+impl LockTables for SqliteEngine {
+    fn lock(&mut self, name: &LockName) -> Result<Option<Lock>, Fault> {
+        match self.lock_book.get(name) {
+            Some(lock) => Ok(Some(lock.clone())),
+            None => lock::read(&self.connection, name),
+        }
+    }
+
+    fn put_lock(&mut self, before: Option<&Lock>, lock: &Lock) -> Result<(), Fault> {
+        self.lock_book.follow(lock);
+        if must_be_durable(before, lock) {
+            self.wrote = true;
+            lock::write(&self.connection, lock)?;
+        }
+        Ok(())
+    }
+
+    fn lock_grant(&mut self, token: Number) -> Result<Option<LockGrant>, Fault> {
+        lock::read_grant(&self.connection, token)
+    }
+
+    fn put_lock_grant(&mut self, grant: &LockGrant) -> Result<(), Fault> {
+        self.wrote = true;
+        lock::write_grant(&self.connection, grant)
+    }
+
+    fn waited_for(&mut self) -> Vec<LockName> {
+        self.lock_book.waited_for()
+    }
+
+    fn any_lock_held(&mut self) -> bool {
+        !self.lock_book.is_empty()
+    }
+}
+
+impl ObjectTables for SqliteEngine {
+    fn object(&mut self, key: &ObjectKey) -> Result<Option<Object>, Fault> {
+        object::read(&self.connection, key)
+    }
+
+    fn put_object(&mut self, object: &Object) -> Result<(), Fault> {
+        self.wrote = true;
+        object::write(&self.connection, object)
+    }
+
+    fn job_of_token(&mut self, token: Number) -> Result<Option<JobId>, Fault> {
+        object::job_of_token(&self.connection, token)
+    }
+}
