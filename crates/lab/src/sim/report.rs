@@ -144,7 +144,8 @@ impl Report {
 /// The command that runs one seed again.
 fn replay(config: &Config, design: Design, seed: u64) -> String {
     let broken = config.broken.map(|broken| format!(" --break {broken}")).unwrap_or_default();
-    format!("palisade simulate --design {design} --timeline {seed}{broken}")
+    let sqlite = u8::from(config.setting(design, seed).sqlite);
+    format!("palisade simulate --design {design} --timeline {seed} --sqlite-every {sqlite}{broken}")
 }
 
 fn percentile(sorted: &[u64], percent: usize) -> Option<u64> {
