@@ -184,9 +184,9 @@ impl Translator {
             | What::Withdrawn { .. }
             | What::Suspected { .. }
             | What::Moved { .. }
-            | What::Retried => {}
+            | What::Retried
             // Locks and objects are not told of yet.
-            What::LockGranted { .. }
+            | What::LockGranted { .. }
             | What::LockClosed { .. }
             | What::LockWaiting { .. }
             | What::LockLeft { .. }
