@@ -150,7 +150,7 @@ async fn the_seed_story_is_told_from_our_own_journal_as_from_a_log_without_token
 }
 
 fn write_lines(path: &Path, lines: &[Value]) {
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     std::fs::write(path, text).expect("the log is written");
 }
 

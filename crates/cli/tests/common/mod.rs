@@ -126,7 +126,7 @@ impl Stage {
 }
 
 /// Generous: a slow machine is no fault.
-pub const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
+pub const LIMIT: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// The attempts that completed a job.
 pub fn completed(job: &JobView) -> usize {

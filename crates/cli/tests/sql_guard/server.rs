@@ -51,7 +51,7 @@ impl Home {
     }
 
     /// Runs a program to its end, which must be a good one.
-    pub(crate) fn run(&self, mut command: Command) {
+    pub(crate) fn run(mut command: Command) {
         let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{command:?}: {said}");
