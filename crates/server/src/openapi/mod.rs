@@ -1,5 +1,6 @@
 //! The description of every route, for programs: one table of operations, one of shapes.
 
+mod fences;
 mod operations;
 mod shapes;
 mod work_shapes;
@@ -11,13 +12,13 @@ use self::operations::{OPERATIONS, Operation};
 /// The OpenAPI document.
 pub(crate) fn document() -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for operation in OPERATIONS {
+    for operation in OPERATIONS.iter().chain(fences::OPERATIONS) {
         // A path's rest is written `{*name}` where it is routed, `{name}` where it is described.
         let path = operation.path.replace('*', "");
         let methods = paths.entry(path).or_insert_with(|| json!({}));
         methods[operation.method] = described(operation);
     }
-    let shapes = shapes::SHAPES.iter().chain(work_shapes::SHAPES);
+    let shapes = shapes::SHAPES.iter().chain(work_shapes::SHAPES).chain(fences::SHAPES);
     let schemas: Map<String, Value> =
         shapes.map(|(name, members)| ((*name).to_owned(), object(members))).collect();
     json!({
@@ -119,7 +120,7 @@ fn schema(shape: &str) -> Value {
     match shape {
         "any" => json!({}),
         "bytes" => json!({ "type": "string", "format": "binary" }),
-        "string" | "boolean" => json!({ "type": shape }),
+        "string" | "boolean" | "number" => json!({ "type": shape }),
         "integer" => json!({ "type": "integer" }),
         name => json!({ "$ref": format!("#/components/schemas/{name}") }),
     }

@@ -16,7 +16,7 @@ pub(super) struct Operation {
     pub(super) answers: &'static [(&'static str, &'static str, &'static str)],
 }
 
-const JSON: &str = "application/json";
+pub(super) const JSON: &str = "application/json";
 
 /// An operation that takes a body of JSON.
 const fn post(
@@ -29,7 +29,7 @@ const fn post(
 }
 
 /// An operation that only looks.
-const fn get(
+pub(super) const fn get(
     path: &'static str,
     summary: &'static str,
     parameters: &'static [(&'static str, &'static str, &'static str, &'static str)],
@@ -39,13 +39,13 @@ const fn get(
 }
 
 /// The headers with which a part of a file, or nothing new, is asked for.
-const FILE_HEADERS: &[(&str, &str, &str, &str)] = &[
+pub(super) const FILE_HEADERS: &[(&str, &str, &str, &str)] = &[
     ("header", "Range", "string", "One range of bytes: bytes=0-99, bytes=100- or bytes=-100."),
     ("header", "If-Range", "string", "The ETag of the file of which the rest is wanted."),
     ("header", "If-None-Match", "string", "The ETag of the file that is there already."),
 ];
 /// What is answered to them.
-const FILE_ANSWERS: &[(&str, &str, &str)] =
+pub(super) const FILE_ANSWERS: &[(&str, &str, &str)] =
     &[("200", "*/*", "bytes"), ("206", "*/*", "bytes"), ("304", "", "")];
 
 /// All of them.

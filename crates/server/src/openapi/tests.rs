@@ -1,8 +1,9 @@
 use std::collections::BTreeSet;
 
 use palisade_api::wire::{
-    CancelRequest, CapabilityWire, ClaimRequest, CompleteRequest, FailRequest, HeartbeatRequest,
-    InputWire, PauseWire, PinRequest, ReleaseRequest, RetryRequest, SubmitMany, SubmitRequest,
+    AcquireRequest, CancelRequest, CapabilityWire, ClaimRequest, CompleteRequest, FailRequest,
+    HeartbeatRequest, InputWire, PauseWire, PinRequest, ProgressRequest, ReleaseRequest,
+    RetryRequest, SubmitMany, SubmitRequest,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -36,6 +37,8 @@ fn requests_are_described_with_exactly_the_members_that_they_take() {
     assert_eq!(described("CapabilityWire"), members_of::<CapabilityWire>());
     assert_eq!(described("HeartbeatRequest"), members_of::<HeartbeatRequest>());
     assert_eq!(described("PauseWire"), members_of::<PauseWire>());
+    assert_eq!(described("AcquireRequest"), members_of::<AcquireRequest>());
+    assert_eq!(described("ProgressRequest"), members_of::<ProgressRequest>());
     assert_eq!(described("PinRequest"), members_of::<PinRequest>());
 }
 

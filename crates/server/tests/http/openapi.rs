@@ -87,13 +87,15 @@ async fn what_is_answered_is_what_is_described() {
     check("GET", &at("wait?timeout_ms=0"), Value::Null).await;
     check("GET", &at("history"), Value::Null).await;
     check("GET", "/v1/jobs?limit=1", Value::Null).await;
-    for path in ["/v1/recipes", "/healthz", "/readyz", "/openapi.json"] {
+    for path in ["/v1/locks", "/v1/objects", "/v1/recipes", "/healthz", "/readyz", "/openapi.json"]
+    {
         check("GET", path, Value::Null).await;
     }
-    // What is left are streams, files and pages, which have tests of their own.
+    // What is left are streams, files, pages, progress, and verbs of locks and objects, which have
+    // tests of their own.
     let all = document["paths"].as_object().unwrap().values();
     let all = all.flat_map(|methods| methods.as_object().unwrap().values());
-    assert_eq!(all.count() - seen.len(), 6);
+    assert_eq!(all.count() - seen.len(), 13);
 }
 
 fn operation<'a>(document: &'a Value, method: &str, path: &str) -> &'a Value {

@@ -113,7 +113,8 @@ fn pauses_are_sent_until_a_heartbeat_with_them_was_answered() {
     let mut leases = table();
     leases.settle_claim(&claim("c"), vec![kept(5, 0)]);
     let round = leases.tick(Timestamp(9_000), || 0);
-    assert_eq!(acts(&round.orders), [&Act::Paused(9_000), &Act::Freeze]);
+    // First of all, before anything is told.
+    assert_eq!(acts(&round.orders), [&Act::Freeze, &Act::Paused(9_000)]);
     assert!(round.renew);
     let lost = leases.beat(Timestamp(9_000)).unwrap();
     let answered = leases.beat(Timestamp(9_100)).unwrap();
