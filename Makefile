@@ -9,7 +9,7 @@ CARGO ?= cargo
 help: ## Show the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## Install what the tests need and this machine lacks (ffmpeg, databases)
+setup: ## Install what is missing (ffmpeg; for the tests, databases too)
 	@scripts/setup test
 
 build: ## Build the binary, as the demo and the tests use it

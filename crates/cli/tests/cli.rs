@@ -194,3 +194,23 @@ async fn a_data_directory_has_one_owner() {
     assert!(said.contains(&data), "it names the folder: {said}");
     stage.client().ready().await.expect("the first serves on");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_demonstration_ends_well_and_shows_what_was_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let out = dir.path().join("demo").display().to_string();
+    let done = words(&["demo", "--dir", &out, "--seconds", "8", "--json"]);
+    assert!(done.status.success(), "{}{}", text(&done.stdout), text(&done.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    let jobs = report["jobs"].as_array().expect("the jobs");
+    assert!(jobs.len() == 4 && jobs.iter().all(|job| job["state"] == "complete"), "{report:#}");
+    let refused = report["events"].as_array().expect("the journal").iter();
+    let refused: Vec<_> = refused.filter(|entry| entry["event"] == "refused").collect();
+    // The one that was held back; and perhaps its repeat, if the woken worker had given it up.
+    assert!(!refused.is_empty(), "{report:#}");
+    for entry in refused {
+        assert_eq!((&entry["verb"], &entry["code"]), (&"complete".into(), &"stale_token".into()));
+    }
+    let again = words(&["demo", "--dir", &dir.path().display().to_string()]);
+    assert_eq!(again.status.code(), Some(2), "a folder that no demo made is left alone");
+}

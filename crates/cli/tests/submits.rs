@@ -78,6 +78,28 @@ async fn a_failure_that_another_try_may_mend_is_tried_again_up_to_its_budget() {
 }
 
 #[tokio::test]
+async fn how_far_a_render_is_stands_beside_its_attempt_and_only_rises() {
+    let stage = Stage::set().await;
+    let clip = stage.clip("clip.mp4", 6).await;
+    let job = stage.submit("slow", &clip).await.job;
+    let _worker = stage.worker("worker");
+    let mut shares = Vec::new();
+    let told = |job: &palisade_api::wire::JobView| {
+        job.attempts.last().and_then(|attempt| attempt.progress).and_then(|seen| seen.share)
+    };
+    for _ in 0..3 {
+        let before = shares.last().copied().unwrap_or(0.0);
+        let further = |job: &_| told(job).is_some_and(|share| share > before);
+        let seen = stage.cluster.job_when(&job, "further on", further).await;
+        shares.push(told(&seen.expect("it is told")).expect("looked for"));
+    }
+    assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "{shares:?}");
+    let done = stage.over(&job).await;
+    assert_eq!(done.state, "complete");
+    assert!(told(&done).is_none(), "nothing is told of what is over");
+}
+
+#[tokio::test]
 async fn a_cancelled_render_is_ended_at_once_and_leaves_nothing() {
     let stage = Stage::set().await;
     let clip = stage.clip("clip.mp4", 60).await;

@@ -54,9 +54,14 @@ pub struct LeaseBook {
     /// Each job that may get a backup, with the instant from which on.
     by_backup: BTreeSet<(Timestamp, JobId)>,
     beats: BTreeMap<SessionId, u64>,
+    /// Pauses reported lately.
+    pauses: BTreeSet<(Number, u64)>,
     /// What changed since the last commit, oldest first, each with what stood there before.
     undo: Vec<Undo>,
 }
+
+/// How many of the pauses reported lately are remembered.
+const PAUSES_MAX: usize = 1_000;
 
 /// What stood in the book before a change.
 #[derive(Debug, Clone)]
@@ -67,6 +72,8 @@ enum Undo {
     Time(Number, Lease),
     /// The highest heartbeat of a session.
     Beat(SessionId, Option<u64>),
+    /// A pause that was new.
+    Pause(Number, u64),
 }
 
 impl LeaseBook {
@@ -83,6 +90,7 @@ impl LeaseBook {
                 Undo::Time(token, lease) => self.replace_lease(token, lease),
                 Undo::Beat(session, Some(seq)) => drop(self.beats.insert(session, seq)),
                 Undo::Beat(session, None) => drop(self.beats.remove(&session)),
+                Undo::Pause(token, pause_ms) => drop(self.pauses.remove(&(token, pause_ms))),
             }
         }
     }
@@ -298,5 +306,16 @@ impl HeldLeases for LeaseBook {
         let before = self.beats.get(session).copied();
         self.undo.push(Undo::Beat(session.clone(), before));
         self.beats.insert(session.clone(), seq.max(before.unwrap_or(0)));
+    }
+
+    fn see_pause(&mut self, token: Number, pause_ms: u64) -> bool {
+        if self.pauses.len() >= PAUSES_MAX {
+            self.pauses.pop_first();
+        }
+        let new = self.pauses.insert((token, pause_ms));
+        if new {
+            self.undo.push(Undo::Pause(token, pause_ms));
+        }
+        new
     }
 }

@@ -165,4 +165,7 @@ pub trait HeldLeases {
     /// Remembers a session's heartbeat. Kept in memory alone: forgotten, it costs a lease its
     /// release, which costs its time.
     fn see_beat(&mut self, session: &SessionId, seq: u64);
+    /// Remembers a pause that a worker reported, which it does until it is answered. Answers
+    /// whether it is new. Kept in memory alone: forgotten, it is told twice.
+    fn see_pause(&mut self, token: Number, pause_ms: u64) -> bool;
 }

@@ -14,7 +14,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, default_value = "demo-output", value_name = "DIR")]
     dir: PathBuf,
     /// Seconds of video in the longest clip.
-    #[arg(long, default_value_t = 24, value_name = "SECONDS",
+    #[arg(long, default_value_t = 16, value_name = "SECONDS",
           value_parser = clap::value_parser!(u32).range(8..=600))]
     seconds: u32,
 }

@@ -181,12 +181,15 @@ pub async fn a_suspicion_ends_with_a_renewal<S: Store>(bench: &Bench<S>) {
     assert_eq!(bench.try_grant("bob").await, None);
 }
 
-/// Pauses that a worker measured are in the journal, for attempts that it was granted.
+/// Pauses that a worker measured are in the journal, for attempts that it was granted; once, though
+/// the worker tells them until it is answered.
 pub async fn measured_pauses_are_in_the_journal<S: Store>(bench: &Bench<S>) {
     bench.new_job().await;
     let grant = bench.grant("alice").await;
     let mut beat = heartbeat("alice", 1, &[&grant]);
     beat.pauses = vec![(grant.job.id, grant.pair, 41_000), (grant.job.id, never_granted(), 1)];
+    bench.store.run(beat.clone()).await.expect("answered");
+    beat.seq = 2;
     bench.store.run(beat).await.expect("answered");
     let View::History(history) =
         bench.store.query(Query::History(grant.job.id)).await.expect("read")

@@ -63,7 +63,7 @@ fn record_pauses(tables: &mut dyn Tables, beat: &Heartbeat, at: Timestamp) -> Re
         let known = tables.job(*job)?.is_some_and(|job| {
             job.attempt(pair.token).is_some_and(|attempt| attempt.lease_id == pair.lease_id)
         });
-        if known {
+        if known && tables.held().see_pause(pair.token, *pause_ms) {
             let what = What::Paused { token: pair.token, pause_ms: *pause_ms };
             events.push(Event::of_job(at, *job, what));
         }

@@ -63,6 +63,27 @@ async fn claims_and_heartbeats() {
 }
 
 #[tokio::test]
+async fn progress() {
+    let house = House::start().await;
+    let render = |name: &str, value: Value| {
+        let mut render = json!({ "job": "j1", "token": 1, "lease": "0".repeat(32) });
+        render[name] = value;
+        json!({ "session": "s1", "renders": [render] }).to_string()
+    };
+    let cases = [
+        (render("job", json!("1")), "renders[0].job"),
+        (render("token", json!(1_u64 << 53)), "renders[0].token"),
+        (render("lease", json!("zz")), "renders[0].lease"),
+        (render("share", json!(1.5)), "renders[0].share"),
+        (render("speed", json!(-1.0)), "renders[0].speed"),
+        (json!({ "session": "s 1", "renders": [] }).to_string(), "session"),
+    ];
+    for (body, field) in cases {
+        refused(&house, Request::json("/v1/progress", &body), (INVALID, "invalid", field)).await;
+    }
+}
+
+#[tokio::test]
 async fn verbs_of_an_attempt() {
     let house = House::start().await;
     let job = house.submit(b"film").await.job;
