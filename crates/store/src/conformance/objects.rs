@@ -59,8 +59,8 @@ async fn content<S: Store>(bench: &Bench<S>) -> Option<Digest> {
     }
 }
 
-fn of(text: &str) -> Option<Digest> {
-    Some(Digest::of(text.as_bytes()))
+fn of(text: &str) -> Digest {
+    Digest::of(text.as_bytes())
 }
 
 fn refusal<A: std::fmt::Debug>(result: Result<A, Failure>) -> Refusal {
@@ -105,7 +105,7 @@ pub async fn a_holder_that_was_replaced_is_refused_after_the_new_one_wrote<S: St
     // A later lock's token is higher, and so is whoever released refused.
     let_go(bench, "door", bob).await;
     assert_eq!(refusal(write(bench, bob, "bob's second").await).code(), "stale_token");
-    assert_eq!(content(bench).await, of("bob's"));
+    assert_eq!(content(bench).await, Some(of("bob's")));
 }
 
 /// The same for workers: the pair of a job's attempt fences objects too.
@@ -119,12 +119,12 @@ pub async fn a_job_that_was_taken_over_fences_its_first_worker<S: Store>(bench: 
         panic!("it is stale");
     };
     assert_eq!(fence, second.pair.token);
-    assert_eq!(content(bench).await, of("draft"), "the old content is readable throughout");
+    assert_eq!(content(bench).await, Some(of("draft")), "the old content is readable throughout");
     write(bench, second.pair, "final").await.expect("it is open");
     let complete = bench.complete_of(&second).await;
     bench.store.run(complete).await.expect("it completes");
     assert_eq!(refusal(write(bench, second.pair, "after").await).code(), "stale_token");
-    assert_eq!(content(bench).await, of("final"));
+    assert_eq!(content(bench).await, Some(of("final")));
 }
 
 /// The number alone is no pair.
@@ -139,7 +139,7 @@ pub async fn a_stranger_with_a_holders_number_is_refused<S: Store>(bench: &Bench
     write(bench, bob, "bob's").await.expect("bob may");
     let equal = Pair { lease_id: LeaseId(98), ..bob };
     assert_eq!(refusal(write(bench, equal, "bob's").await).code(), "unknown_token");
-    assert_eq!(content(bench).await, of("bob's"));
+    assert_eq!(content(bench).await, Some(of("bob's")));
 }
 
 /// A wrong client must not shut a key for ever.
@@ -175,7 +175,7 @@ pub async fn a_put_repeated_is_answered_again<S: Store>(bench: &Bench<S>) {
     assert!(!first.repeated && again.repeated);
     assert_eq!(first.object, again.object);
     assert_eq!(refusal(write(bench, alice, "another").await).code(), "op_required");
-    assert_eq!(content(bench).await, of("content"));
+    assert_eq!(content(bench).await, Some(of("content")));
 }
 
 /// One holder's writes are numbered by it, so that the first cannot overtake the second.
@@ -186,7 +186,7 @@ pub async fn a_holders_reordered_writes_are_refused<S: Store>(bench: &Bench<S>) 
     bench.store.run(second).await.expect("it may");
     let late = refusal(bench.store.run(first).await);
     assert_eq!(late, Refusal::StaleOp { op: 1, last: 2 });
-    assert_eq!(content(bench).await, of("second"));
+    assert_eq!(content(bench).await, Some(of("second")));
 }
 
 /// They replace nothing, and a refusal says which version there is.
@@ -208,7 +208,7 @@ pub async fn conditions_are_further_conditions<S: Store>(bench: &Bench<S>) {
     let second = with(2, Condition::Version(version), "b").await.expect("it is that version");
     assert!(second.object.last.version > version);
     assert_eq!(refusal(with(3, Condition::Version(version), "c").await).code(), "condition_failed");
-    assert_eq!(content(bench).await, of("b"));
+    assert_eq!(content(bench).await, Some(of("b")));
 }
 
 /// A new holder's first act, where the one before it is still open.
@@ -220,7 +220,7 @@ pub async fn a_raise_refuses_older_holders_and_keeps_the_content<S: Store>(bench
     let raised = bench.store.run(raise.clone()).await.expect("it may").object;
     assert_eq!((raised.fence, raised.last.number), (young.token, old.token));
     assert!(bench.store.run(raise).await.expect("again").repeated);
-    assert_eq!(content(bench).await, of("old"));
+    assert_eq!(content(bench).await, Some(of("old")));
     let late = PutObject { op: 2, ..put(bench, old, "old again").await };
     assert_eq!(refusal(bench.store.run(late).await).code(), "stale_token");
     write(bench, young, "young").await.expect("the first write of its own");
@@ -261,7 +261,7 @@ pub async fn sixty_four_writers_leave_the_highest<S: Store>(bench: &Bench<S>) {
         }
     }
     let last = holders[63].token;
-    assert_eq!((highest, content(bench).await), (last, of(&format!("of {last}"))));
+    assert_eq!((highest, content(bench).await), (last, Some(of(&format!("of {last}")))));
 }
 
 /// Only what can be read, by key.
