@@ -193,6 +193,23 @@ impl Engine for CrashEngine {
 
     fn query(&self, query: &Query) -> View {
         match query {
+            Query::Lock(name) => {
+                let lock = self.live.locks.get(name).map(|lock| Box::new((**lock).clone()));
+                View::Lock(lock)
+            }
+            Query::Locks(page) => {
+                let all = self.live.locks.values();
+                let shown = all.filter(|lock| page.shows(lock.name.as_str()));
+                View::Locks(shown.take(page.limit).map(|lock| (**lock).clone()).collect())
+            }
+            Query::Object(key) => {
+                View::Object(self.live.objects.get(key).map(|one| Box::new((**one).clone())))
+            }
+            Query::Objects(page) => {
+                let all = self.live.objects.values().filter(|one| one.is_readable());
+                let shown = all.filter(|one| page.shows(one.key.as_str()));
+                View::Objects(shown.take(page.limit).map(|one| (**one).clone()).collect())
+            }
             Query::Job(id) => View::Job(self.job_now(*id).map(Box::new)),
             Query::Jobs(_) => {
                 View::Jobs(self.live.jobs.values().rev().map(|job| self.overlaid(job)).collect())
