@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Generous: a slow machine is no fault.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_mins(1);
 
 /// What differs between the clients.
 #[derive(Debug, Clone, Copy)]
