@@ -1,5 +1,5 @@
--- Palisade's fence for a MySQL (8) or MariaDB (10.5 or newer; tested on 10.11) database of your own;
--- tables are InnoDB. Install it again over an older one: its fences stay, but rights on the
+-- Palisade's fence for a MySQL (8) or MariaDB (10.5 or newer; tested on 10.11) database of your
+-- own; tables are InnoDB. Install it again over an older one: its fences stay, but rights on the
 -- procedures must be granted again.
 --
 -- Call palisade_guard first in the transaction that writes, with the number that you hold:
@@ -27,8 +27,8 @@
 -- 1213 (deadlock), 1205 (lock wait timeout) and MariaDB's 1020 (innodb_snapshot_isolation) are no
 -- refusals: ROLLBACK, and begin again with the same number.
 --
--- On one resource use one kind of number: 'grants' (fencing tokens with their lease id: workers that
--- write themselves) or 'submissions' (submission numbers with the lease id '': projections).
+-- On one resource use one kind of number: 'grants' (fencing tokens with their lease id: workers
+-- that write themselves) or 'submissions' (submission numbers with the lease id '': projections).
 -- Resources that differ in trailing spaces alone are one.
 --
 -- Applications need EXECUTE on palisade_guard and palisade_raise, and no right on the table.
