@@ -9,7 +9,7 @@ const SESSIONS: usize = 8;
 const NUMBERS: usize = 64;
 
 /// The numbers from 1 on, in an order that only looks like chance.
-pub(crate) fn shuffled(count: usize) -> Vec<i64> {
+fn shuffled(count: usize) -> Vec<i64> {
     let mut numbers: Vec<i64> = (1..).take(count).collect();
     let mut state = 34_u64;
     for index in (1..count).rev() {

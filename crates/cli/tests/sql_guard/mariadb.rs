@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use crate::{
     database::{Database, Holder, Outcome},
-    server::{Home, Server, command, find},
+    server::{Home, Server, command, find, run},
     session::{Client, Failure, Session},
 };
 
@@ -26,7 +26,7 @@ impl Mariadb {
         install.args(["--no-defaults", "--auth-root-authentication-method=normal"]);
         install.args(["--skip-test-db", "--skip-name-resolve", "--innodb-log-file-size=8M"]);
         install.arg(format!("--datadir={}", data.display()));
-        Home::run(install);
+        run(install);
 
         let mut mariadbd = home.command(&program("mariadbd"));
         mariadbd.args(["--no-defaults", "--skip-networking", "--innodb-log-file-size=8M"]);

@@ -52,9 +52,11 @@ fn the_highest_of_many_writers_stands() {
 
 #[test]
 fn a_paused_holder_is_ended_by_the_limit_on_silence() {
-    let postgres = Postgres::start();
-    let limit = "SET idle_in_transaction_session_timeout = '1s';";
-    paused::the_limit_on_silence_ends_it(&postgres, limit);
+    let limit = "SET idle_in_transaction_session_timeout = '300ms';";
+    for level in [READ_COMMITTED, REPEATABLE_READ, SERIALIZABLE] {
+        let postgres = Postgres::start();
+        paused::the_limit_on_silence_ends_it(&postgres, &isolation(level), limit);
+    }
 }
 
 #[test]

@@ -6,20 +6,20 @@ use crate::{
 };
 
 /// A stops in the middle of its transaction and keeps the row. The database's limit on silence
-/// (which `set` makes short) ends that transaction, B goes on, and A's commit finds nobody.
-pub(crate) fn the_limit_on_silence_ends_it(database: &dyn Database, set: &str) {
+/// ends that transaction, B goes on, and A's commit finds nobody. Both sessions say `set` first;
+/// `limit` makes A's limit short, once it holds the row.
+pub(crate) fn the_limit_on_silence_ends_it(database: &dyn Database, set: &str, limit: &str) {
     let (mut monitor, mut first, mut second) =
-        (database.session(""), database.session(set), database.session(""));
+        (database.session(""), database.session(set), database.session(set));
     fresh_export(&mut monitor, "paused");
     hold(database, &mut first, "paused");
+    first.rows(limit);
     first.pause();
 
     second.rows(database.begin());
     second.send(&database.guard("paused", B));
-    while database.waiting(&mut monitor) != Some(1) {
-        assert_eq!(second.poll(), None, "the row is A's until its limit");
-    }
-    assert!(matches!(second.wait(), Answer::Done(_)), "the limit lets B through");
+    let answer = second.wait();
+    assert!(matches!(answer, Answer::Done(_)), "the limit lets B through: {answer:?}");
     second.rows(&database.write("paused", B));
     second.rows("COMMIT;");
 

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use crate::{
     database::{Database, Holder, Outcome},
-    server::{Home, Server, command, find},
+    server::{Home, Server, command, find, run},
     session::{Client, Failure, Session},
 };
 
@@ -30,7 +30,7 @@ impl Postgres {
         let mut initdb = home.command(&program("initdb"));
         initdb.arg("-D").arg(&data);
         initdb.args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]);
-        Home::run(initdb);
+        run(initdb);
 
         let mut postgres = home.command(&program("postgres"));
         postgres.arg("-D").arg(&data).args(["-k", &socket]);

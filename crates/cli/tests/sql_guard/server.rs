@@ -46,16 +46,19 @@ impl Home {
             let (uid, gid) = (format!("--reuid={uid}"), format!("--regid={gid}"));
             command.args([uid, gid, "--clear-groups".to_owned()]);
         }
-        command.arg(program).current_dir(self.path()).stdin(Stdio::null());
+        // MariaDB removes what it takes for old temporary tables in its temporary folder when it
+        // starts: in a shared one, those of its neighbours.
+        command.arg(program).env("TMPDIR", self.path());
+        command.current_dir(self.path()).stdin(Stdio::null());
         command
     }
+}
 
-    /// Runs a program to its end, which must be a good one.
-    pub(crate) fn run(mut command: Command) {
-        let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{command:?}: {said}");
-    }
+/// Runs a command to its end, which must be a good one.
+pub(crate) fn run(mut command: Command) {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}");
 }
 
 fn ids(user: &str) -> (u32, u32) {

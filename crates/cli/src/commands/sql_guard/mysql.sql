@@ -1,5 +1,5 @@
--- Palisade's fence for a MySQL (8) or MariaDB (10.5 or newer; tested on 10.11) database of your own;
--- tables are InnoDB. Install it again over an older one: its fences stay, but rights on the
+-- Palisade's fence for a MySQL (8) or MariaDB (10.5 or newer; tested on 10.11) database of your
+-- own; tables are InnoDB. Install it again over an older one: its fences stay, but rights on the
 -- procedures must be granted again.
 --
 -- Call palisade_guard first in the transaction that writes, with the number that you hold:
@@ -27,8 +27,8 @@
 -- 1213 (deadlock), 1205 (lock wait timeout) and MariaDB's 1020 (innodb_snapshot_isolation) are no
 -- refusals: ROLLBACK, and begin again with the same number.
 --
--- On one resource use one kind of number: 'grants' (fencing tokens with their lease id: workers that
--- write themselves) or 'submissions' (submission numbers with the lease id '': projections).
+-- On one resource use one kind of number: 'grants' (fencing tokens with their lease id: workers
+-- that write themselves) or 'submissions' (submission numbers with the lease id '': projections).
 -- Resources that differ in trailing spaces alone are one.
 --
 -- Applications need EXECUTE on palisade_guard and palisade_raise, and no right on the table.
@@ -46,12 +46,10 @@ DROP PROCEDURE IF EXISTS palisade_guard;
 DROP PROCEDURE IF EXISTS palisade_raise;
 DROP PROCEDURE IF EXISTS palisade_reset;
 
--- Procedures keep the mode that they are created in: strict, so that no value is cut to fit.
-SET @palisade_sql_mode = @@SESSION.sql_mode;
-SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION';
-
 DELIMITER $$
 
+-- The lengths are looked at here: outside strict mode a value would be cut to fit a shorter type,
+-- and two resources would share a fence.
 CREATE PROCEDURE palisade_guard(
     IN guarded TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN shown BIGINT,
     IN lease_id TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -101,7 +99,7 @@ BEGIN
         SET told = CONCAT('PF001 stale_token: ', shown, ' is below the fence, which stands at ',
             seen_number);
         SIGNAL SQLSTATE 'PF001' SET MYSQL_ERRNO = 50001, MESSAGE_TEXT = told;
-    ELSEIF seen_number < shown OR seen_lease <> lease_id THEN
+    ELSEIF seen_lease <> lease_id THEN
         SET told = CONCAT('PF002 foreign_token: ', shown, ' was shown with another lease id');
         SIGNAL SQLSTATE 'PF002' SET MYSQL_ERRNO = 50002, MESSAGE_TEXT = told;
     END IF;
@@ -138,5 +136,3 @@ BEGIN
 END $$
 
 DELIMITER ;
-
-SET SESSION sql_mode = @palisade_sql_mode;

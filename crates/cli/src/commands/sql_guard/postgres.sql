@@ -1,5 +1,5 @@
--- Palisade's fence for a PostgreSQL database of your own (9.6 or newer; tested on 15). Install it as
--- the owner of the schema that shall hold it; again over an older one, whose fences stay.
+-- Palisade's fence for a PostgreSQL database of your own (9.6 or newer; tested on 15). Install it
+-- as the owner of the schema that shall hold it; again over an older one, whose fences stay.
 --
 -- Call palisade_guard first in the transaction that writes, with the number that you hold:
 --
@@ -8,9 +8,9 @@
 --   UPDATE exports SET url = '…' WHERE id = 42;
 --   COMMIT;
 --
--- It raises an error when a newer number was seen, and otherwise raises the fence, so that the check
--- and the write are one transaction. The row stays locked until the end of the transaction: whoever
--- comes meanwhile waits, and is judged by what was committed. Without BEGIN the guard is a
+-- It raises an error when a newer number was seen, and otherwise raises the fence, so that the
+-- check and the write are one transaction. The row stays locked until the end of the transaction:
+-- whoever comes meanwhile waits, and is judged by what was committed. Without BEGIN the guard is a
 -- transaction of its own, and what you write after it is not guarded.
 --
 -- SQLSTATE of the errors, stable; the message begins with it too:
@@ -21,8 +21,8 @@
 -- 40001 (serialization failure, above READ COMMITTED alone) and 40P01 (deadlock) are no refusals:
 -- ROLLBACK, and begin again with the same number.
 --
--- On one resource use one kind of number: 'grants' (fencing tokens with their lease id: workers that
--- write themselves) or 'submissions' (submission numbers with the lease id '': projections, such as
+-- On one resource use one kind of number: 'grants' (fencing tokens with their lease id: workers
+-- that write themselves) or 'submissions' (submission numbers with the lease id '': projections, such as
 -- webhooks' receivers).
 --
 -- Nobody but the owner may call the functions or touch the table, until you say

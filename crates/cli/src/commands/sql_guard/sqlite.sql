@@ -10,8 +10,8 @@
 --   COMMIT;
 --
 -- The insert fails when a newer number was seen, and otherwise raises the fence, so that the check
--- and the write are one transaction. When it fails, ROLLBACK: the transaction is still open. Without
--- BEGIN the guard is a transaction of its own, and what you write after it is not guarded.
+-- and the write are one transaction. When it fails, ROLLBACK: the transaction is still open.
+-- Without BEGIN the guard is a transaction of its own, and what you write after it is not guarded.
 --
 -- The message begins with a stable code:
 --   PF001 stale_token      a newer number was seen: stop, discard, write nothing
@@ -23,8 +23,8 @@
 -- SQLite never ends a transaction for its owner: one that is paused in the middle keeps everybody
 -- waiting until it wakes or its process is killed.
 --
--- On one resource use one kind of number: 'grants' (fencing tokens with their lease id: workers that
--- write themselves) or 'submissions' (submission numbers with the lease id '': projections).
+-- On one resource use one kind of number: 'grants' (fencing tokens with their lease id: workers
+-- that write themselves) or 'submissions' (submission numbers with the lease id '': projections).
 
 SAVEPOINT palisade_install;
 
