@@ -105,7 +105,7 @@ pub enum CallError {
         /// What the system said.
         message: String,
     },
-    /// The server's address cannot be used at all.
+    /// The server's address, or the token for it, cannot be used at all.
     #[error("{message}")]
     Address {
         /// Why not.

@@ -17,22 +17,39 @@ use palisade_core::{Digest, JobId, lease::Pair};
 use super::{CallError, Chunks, Connector, ControlPlane, SessionEvents};
 
 /// Connects to a server by its address.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct HttpConnector {
     url: String,
+    token: Option<String>,
 }
 
 impl HttpConnector {
-    /// For the server at `url` (`http://127.0.0.1:7070`).
-    pub fn new(url: &str) -> Result<Self, CallError> {
-        Client::new(url)?;
-        Ok(Self { url: url.to_owned() })
+    /// For the server at `url` (`http://127.0.0.1:7070`), showing it a bearer token if it asks
+    /// for one.
+    pub fn new(url: &str, token: Option<&str>) -> Result<Self, CallError> {
+        let connector = Self { url: url.to_owned(), token: token.map(ToOwned::to_owned) };
+        connector.client()?;
+        Ok(connector)
+    }
+
+    fn client(&self) -> Result<Client, CallError> {
+        let client = match &self.token {
+            None => Client::new(&self.url),
+            Some(token) => Client::with_token(&self.url, token),
+        };
+        Ok(client?)
+    }
+}
+
+impl std::fmt::Debug for HttpConnector {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("HttpConnector").field("url", &self.url).finish_non_exhaustive()
     }
 }
 
 impl Connector for HttpConnector {
     fn connect(&self) -> Result<Box<dyn ControlPlane>, CallError> {
-        Ok(Box::new(Client::new(&self.url)?))
+        Ok(Box::new(self.client()?))
     }
 }
 
@@ -118,6 +135,7 @@ impl From<ClientError> for CallError {
             ClientError::Refused(problem) => Self::Refused(problem),
             ClientError::File { path, source } => Self::File { path, message: source.to_string() },
             ClientError::Address { .. }
+            | ClientError::Token
             | ClientError::Unreachable { .. }
             | ClientError::Unknown { .. }
             | ClientError::Foreign { .. } => Self::Address { message },

@@ -134,7 +134,7 @@ impl Watched {
         let (runner, missing) = RenderRunner::find_tools(renderer(), &book(), &data_dir).await;
         assert!(missing.is_empty(), "{missing:?}");
         let parts = Components {
-            connector: Arc::new(HttpConnector::new(url).expect("an address")),
+            connector: Arc::new(HttpConnector::new(url, None).expect("an address")),
             timer: Arc::new(BoottimeClock),
             entropy: Arc::new(OsEntropy),
             runner: Arc::new(runner),
