@@ -125,7 +125,7 @@ impl Drop for AttemptFolders {
         for folder in [&self.scratch, &self.inputs] {
             if let Err(error) = remove(folder) {
                 let folder = folder.display();
-                tracing::error!(%folder, %error, "a folder could not be removed; the next start will");
+                tracing::error!(%folder, %error, "not removed; the next start will try again");
             }
         }
     }
