@@ -228,11 +228,6 @@ impl Engine for CrashEngine {
                     .map(|(position, event)| (position, event.clone()))
                     .collect(),
             ),
-            // The lab has no locks and no objects yet.
-            Query::Lock(_) => View::Lock(None),
-            Query::Locks(_) => View::Locks(Vec::new()),
-            Query::Object(_) => View::Object(None),
-            Query::Objects(_) => View::Objects(Vec::new()),
             Query::Blob(digest) => View::Blob(self.live.newest_blob(*digest)),
             Query::Leases => View::Leases(
                 self.book
