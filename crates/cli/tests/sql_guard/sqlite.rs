@@ -44,8 +44,9 @@ impl Database for Sqlite {
         let mut sqlite3 = command("stdbuf");
         sqlite3.args(["-oL", "sqlite3", "-batch"]).arg(self.dir.path().join("shop.db"));
         let mut session = Session::start(Client::Sqlite, sqlite3);
-        session.rows("PRAGMA synchronous = OFF;");
+        // First: it may say how long to wait for others, which any statement can need.
         session.rows(set);
+        session.rows("PRAGMA synchronous = OFF;");
         session
     }
 

@@ -1,7 +1,7 @@
 //! The rules: one file per event, each a function of (record, event, now).
 //!
 //! Every rule takes the record by value and answers [`Applied`] (the new record, an answer and
-//! the history), or a [`Refusal`], upon which nothing has changed. What the record's neighbours
+//! the history), or a refusal, upon which nothing has changed. What the record's neighbours
 //! have to say (a newer job with the key, blobs present) is an argument too.
 //!
 //! A worker's verb names its attempt by job and pair. Then there are three cases only: the

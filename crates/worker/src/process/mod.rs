@@ -8,7 +8,7 @@
 //!
 //! What is bound to what:
 //! - the nanny to the worker: end of a socket, and PDEATHSIG. The latter is bound to the *thread*
-//!   that spawned, so one thread that lives as long as the process spawns them all ([`spawner`]);
+//!   that spawned, so one thread that lives as long as the process spawns them all (`spawner`);
 //! - the tool to the nanny: PDEATHSIG of SIGKILL, set by a second stage that then becomes the tool;
 //! - what even so is left (nanny and worker both killed) is found by the next worker: see
 //!   [`leftovers`].

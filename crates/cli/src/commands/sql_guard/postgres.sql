@@ -22,8 +22,8 @@
 -- ROLLBACK, and begin again with the same number.
 --
 -- On one resource use one kind of number: 'grants' (fencing tokens with their lease id: workers
--- that write themselves) or 'submissions' (submission numbers with the lease id '': projections, such as
--- webhooks' receivers).
+-- that write themselves) or 'submissions' (submission numbers with the lease id '': projections,
+-- such as webhooks' receivers).
 --
 -- Nobody but the owner may call the functions or touch the table, until you say
 --   GRANT EXECUTE ON FUNCTION palisade_guard(text, bigint, text, text),
