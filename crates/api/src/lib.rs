@@ -6,8 +6,10 @@
 //! Must not know: stores.
 
 pub mod client;
+pub mod guard;
 pub mod problem;
 pub mod wire;
 
 pub use client::{Client, ClientError};
+pub use guard::LockGuard;
 pub use problem::Problem;

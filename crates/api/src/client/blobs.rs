@@ -109,7 +109,7 @@ pub struct Download {
 }
 
 impl Download {
-    fn of(client: Client, response: Response) -> Self {
+    pub(super) fn of(client: Client, response: Response) -> Self {
         let size_bytes = response.content_length();
         Self { client, size_bytes, chunks: response.bytes_stream().boxed() }
     }

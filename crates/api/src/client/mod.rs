@@ -3,9 +3,11 @@
 mod blobs;
 mod jobs;
 mod locks;
+mod objects;
 mod workers;
 
 pub use blobs::{Download, Upload};
+pub use objects::{ObjectDownload, ObjectHead, ObjectWrite, Part};
 pub use workers::SessionStream;
 
 use std::time::Duration;
@@ -61,6 +63,15 @@ pub enum ClientError {
     /// The token cannot be sent in a header.
     #[error("token: is not allowed; must be printable ASCII characters")]
     Token,
+    /// This machine could not do its part.
+    #[error("cannot {doing}")]
+    Local {
+        /// What, after "cannot".
+        doing: &'static str,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
     /// Reading a local file for an upload failed.
     #[error("cannot read {path}")]
     File {
@@ -89,7 +100,7 @@ impl ClientError {
             Self::Refused(problem) => {
                 problem.status >= 500 || matches!(problem.status, 401 | 403 | 429)
             }
-            Self::Address { .. } | Self::Token | Self::File { .. } => false,
+            Self::Address { .. } | Self::Token | Self::Local { .. } | Self::File { .. } => false,
         }
     }
 }
@@ -99,12 +110,17 @@ impl ClientError {
 pub struct Client {
     http: reqwest::Client,
     base: String,
+    /// Sent with every request.
+    headers: HeaderMap,
 }
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a call may take that neither waits nor carries a file.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection may be silent before the kernel asks whether the other end is there: a
+/// wait may take an hour, and a server that lost its power says nothing.
+const KEEPALIVE: Duration = Duration::from_secs(20);
 
 impl Client {
     /// A client of the server at `url` (`http://127.0.0.1:7070`).
@@ -132,10 +148,17 @@ impl Client {
         let http = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
-            .default_headers(headers)
+            .tcp_keepalive(KEEPALIVE)
+            .default_headers(headers.clone())
             .build()
             .map_err(|_| address())?;
-        Ok(Self { http, base })
+        Ok(Self { http, base, headers })
+    }
+
+    /// A client of the same server with connections of its own: for another runtime, since a
+    /// connection lives and starves with the runtime that made it.
+    pub fn with_own_connections(&self) -> Result<Self, ClientError> {
+        Self::build(&self.base, self.headers.clone())
     }
 
     /// The server's address.

@@ -141,6 +141,7 @@ impl From<ClientError> for CallError {
             ClientError::File { path, source } => Self::File { path, message: source.to_string() },
             ClientError::Address { .. }
             | ClientError::Token
+            | ClientError::Local { .. }
             | ClientError::Unreachable { .. }
             | ClientError::Unknown { .. }
             | ClientError::Foreign { .. } => Self::Address { message },

@@ -57,6 +57,12 @@ impl ChildControl {
         self.order(Order::Kill);
     }
 
+    /// Passes a signal on to the child itself, not to what it started. A child that is frozen gets
+    /// it when it is thawed.
+    pub fn signal(&self, signal: Signal) {
+        self.order(Order::Signal(signal.as_raw()));
+    }
+
     fn order(&self, order: Order) {
         // It fails where the nanny has ended, and then `wait` sees to what is left.
         let _too_late = (&*self.socket).write_all(order.line().as_bytes());
@@ -84,16 +90,17 @@ impl Child {
         nanny: std::process::Child,
         control: ChildControl,
         reports: tokio::net::UnixStream,
-        (stdout, stderr): (pipe::Receiver, pipe::Receiver),
+        pipes: Option<(pipe::Receiver, pipe::Receiver)>,
     ) -> Self {
         let tail = Tail::default();
-        let tail_reader = Some(tokio::spawn(tail.clone().follow(stderr)));
+        let (stdout, stderr) = pipes.unzip();
+        let tail_reader = stderr.map(|stderr| tokio::spawn(tail.clone().follow(stderr)));
         Self {
             control,
             nanny: Some(nanny),
             exit: None,
             reports: BufReader::new(reports).lines(),
-            stdout: Some(stdout),
+            stdout,
             tail,
             tail_reader,
         }
@@ -104,7 +111,7 @@ impl Child {
         self.control.clone()
     }
 
-    /// What it writes to standard output. Can be taken once.
+    /// What it writes to standard output. Can be taken once, and not from an attached child.
     pub fn take_stdout(&mut self) -> Option<pipe::Receiver> {
         self.stdout.take()
     }

@@ -10,20 +10,26 @@
 //! - the nanny to the worker: end of a socket, and PDEATHSIG. The latter is bound to the *thread*
 //!   that spawned, so one thread that lives as long as the process spawns them all (`spawner`);
 //! - the tool to the nanny: PDEATHSIG of SIGKILL, set by a second stage that then becomes the tool;
+//! - an *attached* child (a command under a lock) keeps its caller's terminal, standard streams and
+//!   environment; the nanny, which talks through its own standard input, is handed the caller's;
 //! - what even so is left (nanny and worker both killed) is found by the next worker: see
 //!   [`leftovers`].
 //!
 //! Must not know: recipes, media, leases.
 
+mod attached;
 mod child;
 pub mod leftovers;
 mod nanny;
 mod record;
+mod signals;
 mod spawner;
 mod tail;
 mod tree;
 mod words;
 
+pub use attached::AttachedSpec;
 pub use child::{Child, ChildControl, Exit};
 pub use nanny::nanny_main;
+pub use signals::is_ignored;
 pub use spawner::{ChildSpec, NannyCommand, SpawnError, Supervisor};

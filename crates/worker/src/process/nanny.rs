@@ -9,7 +9,7 @@ use std::{
 };
 
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, set_child_subreaper,
+    Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, set_child_subreaper,
     set_parent_process_death_signal,
 };
 use tokio::{
@@ -18,13 +18,17 @@ use tokio::{
 };
 
 use super::{
+    attached::receive_descriptor,
     record::{self, Record},
+    signals::is_ignored,
     tree::{Identity, Selection},
     words::{Order, Report},
 };
 
-/// The exit code of a stage that could not do its part; as shells have it, "cannot be run".
+/// The exit code of a stage that could not do its part; as shells have it, "not found".
 const CANNOT_RUN: u8 = 127;
+/// The exit code where the tool is there and cannot be run, as shells have it.
+const NOT_EXECUTABLE: u8 = 126;
 
 /// What the hidden subcommand does; `args` are those after its name. Call it first thing in
 /// `main`, on the main thread, before any other thread or runtime exists.
@@ -43,7 +47,8 @@ pub fn nanny_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => {
             // The worker keeps the end of the tool's standard error, and shows it.
             let _unheard = writeln!(io::stderr(), "palisade: {error}");
-            ExitCode::from(CANNOT_RUN)
+            let denied = error.kind() == io::ErrorKind::PermissionDenied;
+            ExitCode::from(if denied { NOT_EXECUTABLE } else { CANNOT_RUN })
         }
     }
 }
@@ -51,10 +56,44 @@ pub fn nanny_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 const WATCH: &str = "watch";
 const BECOME: &str = "become";
 
+/// Where a child runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In a scratch folder, cut off from everything; this is where to note what runs.
+    Scratch(PathBuf),
+    /// With its caller's standard streams, in a process group of its own.
+    Background,
+    /// With its caller's standard streams, in its caller's process group at the terminal.
+    Terminal,
+}
+
+impl Place {
+    fn into_args(self) -> [OsString; 2] {
+        match self {
+            Self::Scratch(record) => ["scratch".into(), record.into()],
+            Self::Background => ["background".into(), OsString::new()],
+            Self::Terminal => ["terminal".into(), OsString::new()],
+        }
+    }
+
+    fn parse(word: &OsStr, record: &OsStr) -> Option<Self> {
+        match word.to_str()? {
+            "scratch" => Some(Self::Scratch(record.into())),
+            "background" => Some(Self::Background),
+            "terminal" => Some(Self::Terminal),
+            _ => None,
+        }
+    }
+
+    const fn is_attached(&self) -> bool {
+        matches!(self, Self::Background | Self::Terminal)
+    }
+}
+
 /// How the worker calls the first stage: everything after the subcommand's own words.
 pub(super) struct WatchArgs {
-    /// Where to note what runs.
-    pub(super) record: PathBuf,
+    /// Where the child runs.
+    pub(super) place: Place,
     /// The words that lead to this subcommand (`nanny`), for the second stage.
     pub(super) words: Vec<OsString>,
     /// The tool and its arguments.
@@ -64,17 +103,19 @@ pub(super) struct WatchArgs {
 impl WatchArgs {
     pub(super) fn into_args(self) -> Vec<OsString> {
         let parent = getpid().as_raw_nonzero().to_string();
-        let mut args: Vec<OsString> = vec![WATCH.into(), self.record.into(), parent.into()];
-        args.push(self.words.len().to_string().into());
+        let mut args: Vec<OsString> = vec![WATCH.into()];
+        args.extend(self.place.into_args());
+        args.extend([parent.into(), self.words.len().to_string().into()]);
         args.extend(self.words);
         args.extend(self.argv);
         args
     }
 
     fn parse(args: &[OsString]) -> Option<(Self, i32)> {
-        let [record, parent, count, rest @ ..] = args else { return None };
+        let [place, record, parent, count, rest @ ..] = args else { return None };
         let (words, argv) = rest.split_at_checked(count.to_str()?.parse().ok()?)?;
-        let args = Self { record: record.into(), words: words.to_vec(), argv: argv.to_vec() };
+        let place = Place::parse(place, record)?;
+        let args = Self { place, words: words.to_vec(), argv: argv.to_vec() };
         Some((args, parent.to_str()?.parse().ok()?))
     }
 }
@@ -106,30 +147,45 @@ fn become_tool(args: &[OsString]) -> io::Result<()> {
         return Err(io::Error::other("the nanny was gone before the tool was started"));
     }
     let error = Command::new(program).args(rest).exec();
-    Err(io::Error::other(format!("cannot start {}: {error}", program.display())))
+    let text = format!("cannot start {}: {error}", program.display());
+    Err(io::Error::new(error.kind(), text))
 }
 
 /// A nanny at work.
 struct Watch {
+    place: Place,
     child: i32,
     tree: Selection,
     ended: Option<Report>,
 }
 
+/// What an order comes to.
+enum Obeyed {
+    Say(Report),
+    Quietly,
+    EndItAll,
+}
+
 impl Watch {
-    /// Notes itself, starts the second stage in a group of its own, notes that too.
+    /// Notes itself, starts the second stage, notes that too.
     fn start(args: &WatchArgs) -> io::Result<Self> {
         let own = getpid().as_raw_pid();
         let identity = Identity::of(own).ok_or_else(malformed)?;
         let mut record = Record { boot: record::boot_id()?, processes: vec![identity] };
-        record.write(&args.record)?;
+        let note = |record: &Record| match &args.place {
+            Place::Scratch(path) => record.write(path),
+            // No folder is this child's own, and nobody looks for leftovers of it.
+            Place::Background | Place::Terminal => Ok(()),
+        };
+        note(&record)?;
         let mark = record.mark().expect("the record names its nanny");
         let child = spawn_second_stage(args, own, &mark)?;
         if let Some(identity) = Identity::of(child) {
             record.processes.push(identity);
-            record.write(&args.record)?;
+            note(&record)?;
         }
         Ok(Self {
+            place: args.place.clone(),
             child,
             tree: Selection { below: vec![own], ..Selection::default() },
             ended: None,
@@ -139,8 +195,7 @@ impl Watch {
     async fn run(mut self) -> io::Result<()> {
         let mut children = signal(SignalKind::child())?;
         let mut termination = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut hangup = signal(SignalKind::hangup())?;
+        let mut keys = Keys::listen()?;
         let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
         socket.set_nonblocking(true)?;
         // Written to directly: tokio's would not write before its reactor has seen that it can,
@@ -153,18 +208,19 @@ impl Watch {
             tokio::select! {
                 biased;
                 order = orders.next_line() => match order.ok().flatten() {
-                    Some(line) => {
-                        let Some(report) = self.obey(Order::parse(&line))? else { break };
+                    Some(line) => match self.obey(Order::parse(&line))? {
                         // A worker that does not listen is about to be gone; the next read tells.
-                        let _unheard = answers.write_all(report.line().as_bytes());
-                    }
+                        Obeyed::Say(report) => drop(answers.write_all(report.line().as_bytes())),
+                        Obeyed::Quietly => {}
+                        Obeyed::EndItAll => break,
+                    },
                     // The worker is gone, or has let go of the child.
                     None => break,
                 },
                 _ = children.recv() => self.reap(),
                 _ = termination.recv() => break,
-                _ = interrupt.recv() => break,
-                _ = hangup.recv() => break,
+                // The terminal tells an attached command by itself, and that one decides.
+                () = keys.pressed() => if !self.place.is_attached() { break },
             }
         }
         let tree = self.tree.clone();
@@ -175,13 +231,28 @@ impl Watch {
         Ok(())
     }
 
-    /// Carries out an order. Nothing to answer means: end it all.
-    fn obey(&self, order: Option<Order>) -> io::Result<Option<Report>> {
-        match order {
-            Some(Order::Freeze) => self.tree.stop().map(|()| Some(Report::Frozen)),
-            Some(Order::Thaw) => self.tree.thaw().map(|()| Some(Report::Thawed)),
-            Some(Order::Kill) | None => Ok(None),
-        }
+    /// Carries out an order.
+    fn obey(&self, order: Option<Order>) -> io::Result<Obeyed> {
+        Ok(match order {
+            Some(Order::Freeze) => {
+                self.tree.stop()?;
+                Obeyed::Say(Report::Frozen)
+            }
+            Some(Order::Thaw) => {
+                self.tree.thaw()?;
+                Obeyed::Say(Report::Thawed)
+            }
+            Some(Order::Signal(number)) => {
+                // Not reaped yet, so the pid is still its own.
+                if let (Some(pid), Some(signal)) =
+                    (Pid::from_raw(self.child), Signal::from_named_raw(number))
+                {
+                    let _gone = kill_process(pid, signal);
+                }
+                Obeyed::Quietly
+            }
+            Some(Order::Kill) | None => Obeyed::EndItAll,
+        })
     }
 
     /// Takes note of all that have ended. Orphans of the tree end up here too.
@@ -202,20 +273,59 @@ fn report_of(status: WaitStatus) -> Report {
     }
 }
 
+/// What a terminal sends to everybody in its foreground. One that was ignored from the start stays
+/// ignored.
+struct Keys([Option<tokio::signal::unix::Signal>; 3]);
+
+impl Keys {
+    fn listen() -> io::Result<Self> {
+        let listen = |number: Signal| match is_ignored(number) {
+            true => Ok(None),
+            false => signal(SignalKind::from_raw(number.as_raw())).map(Some),
+        };
+        Ok(Self([listen(Signal::INT)?, listen(Signal::HUP)?, listen(Signal::QUIT)?]))
+    }
+
+    async fn pressed(&mut self) {
+        let [interrupt, hangup, quit] = &mut self.0;
+        tokio::select! {
+            () = next(interrupt) => {}
+            () = next(hangup) => {}
+            () = next(quit) => {}
+        }
+    }
+}
+
+async fn next(signal: &mut Option<tokio::signal::unix::Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
 /// Starts the second stage. Its group is set at the spawn itself: whoever kills the group a moment
-/// later must not find the child still in ours.
+/// later must not find the child still in ours. At a terminal it stays in the caller's: a group
+/// of its own would be in the background there.
 #[expect(clippy::disallowed_methods, reason = "this is the room in which children are started")]
 fn spawn_second_stage(args: &WatchArgs, own: i32, mark: &str) -> io::Result<i32> {
     let (variable, value) = mark.split_once('=').expect("a mark is an assignment");
-    let child = Command::new("/proc/self/exe")
+    let mut command = Command::new("/proc/self/exe");
+    command
         .arg0("palisade")
         .args(&args.words)
         .args([OsStr::new(BECOME), OsStr::new(&own.to_string())])
         .args(&args.argv)
-        .env(variable, value)
-        .stdin(Stdio::null())
-        .process_group(0)
-        .spawn()?;
+        .env(variable, value);
+    if args.place.is_attached() {
+        let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+        command.stdin(receive_descriptor(&socket)?);
+    } else {
+        command.stdin(Stdio::null());
+    }
+    if args.place != Place::Terminal {
+        command.process_group(0);
+    }
+    let child = command.spawn()?;
     // Not waited for through this handle: all that ends below us is reaped in one place.
     Ok(child.id().cast_signed())
 }

@@ -17,7 +17,7 @@ use tokio::{net::unix::pipe, sync::oneshot};
 
 use super::{
     child::{Child, ChildControl},
-    nanny::WatchArgs,
+    nanny::{Place, WatchArgs},
     record,
     tree::Identity,
 };
@@ -103,28 +103,15 @@ impl Supervisor {
         let (stderr, stderr_writer) = io::pipe()?;
         let mut command = self.command(spec, record);
         command.stdin(OwnedFd::from(theirs)).stdout(stdout_writer).stderr(stderr_writer);
-        let (reply, answer) = oneshot::channel();
-        spawner()?
-            .send(Request { command, reply })
-            .map_err(|_| io::Error::other("the spawning thread has ended"))?;
-        let nanny =
-            answer.await.map_err(|_| io::Error::other("the spawning thread has ended"))??;
-        ours.set_nonblocking(true)?;
-        let reports = tokio::net::UnixStream::from_std(ours.try_clone()?)?;
+        let nanny = start(command).await?;
         let stdout = pipe::Receiver::from_owned_fd(stdout.into())?;
         let stderr = pipe::Receiver::from_owned_fd(stderr.into())?;
-        let control = ChildControl::new(ours, Identity::of(nanny.id().cast_signed()));
-        Ok(Child::new(nanny, control, reports, (stdout, stderr)))
+        adopt(nanny, ours, Some((stdout, stderr)))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the room where children are started")]
     fn command(&self, spec: ChildSpec, record: PathBuf) -> Command {
-        let mut command = Command::new(&self.nanny.program);
-        let watch = WatchArgs { record, words: self.nanny.words.clone(), argv: spec.argv };
+        let mut command = self.nanny_command(Place::Scratch(record), spec.argv);
         command
-            .arg0("palisade")
-            .args(&self.nanny.words)
-            .args(watch.into_args())
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .env("HOME", &spec.folder)
@@ -137,6 +124,35 @@ impl Supervisor {
             .stderr(Stdio::null());
         command
     }
+
+    /// The call of a nanny, without its surroundings.
+    #[expect(clippy::disallowed_methods, reason = "this is the room where children are started")]
+    pub(super) fn nanny_command(&self, place: Place, argv: Vec<OsString>) -> Command {
+        let mut command = Command::new(&self.nanny.program);
+        let watch = WatchArgs { place, words: self.nanny.words.clone(), argv };
+        command.arg0("palisade").args(&self.nanny.words).args(watch.into_args());
+        command
+    }
+}
+
+/// Starts a nanny, on the one thread that does so.
+pub(super) async fn start(command: Command) -> io::Result<std::process::Child> {
+    let ended = || io::Error::other("the spawning thread has ended");
+    let (reply, answer) = oneshot::channel();
+    spawner()?.send(Request { command, reply }).map_err(|_| ended())?;
+    answer.await.map_err(|_| ended())?
+}
+
+/// Takes a nanny that was started into our hands, with our end of its socket.
+pub(super) fn adopt(
+    nanny: std::process::Child,
+    socket: UnixStream,
+    pipes: Option<(pipe::Receiver, pipe::Receiver)>,
+) -> io::Result<Child> {
+    socket.set_nonblocking(true)?;
+    let reports = tokio::net::UnixStream::from_std(socket.try_clone()?)?;
+    let control = ChildControl::new(socket, Identity::of(nanny.id().cast_signed()));
+    Ok(Child::new(nanny, control, reports, pipes))
 }
 
 /// The one thread that spawns. It never ends: PDEATHSIG fires when the *thread* that spawned ends,

@@ -7,22 +7,26 @@ pub(super) enum Order {
     Freeze,
     Thaw,
     Kill,
+    /// Pass this signal on to the tool itself.
+    Signal(i32),
 }
 
 impl Order {
-    pub(super) const fn line(self) -> &'static str {
+    pub(super) fn line(self) -> String {
         match self {
-            Self::Freeze => "freeze\n",
-            Self::Thaw => "thaw\n",
-            Self::Kill => "kill\n",
+            Self::Freeze => "freeze\n".to_owned(),
+            Self::Thaw => "thaw\n".to_owned(),
+            Self::Kill => "kill\n".to_owned(),
+            Self::Signal(signal) => format!("signal {signal}\n"),
         }
     }
 
     pub(super) fn parse(line: &str) -> Option<Self> {
-        match line {
-            "freeze" => Some(Self::Freeze),
-            "thaw" => Some(Self::Thaw),
-            "kill" => Some(Self::Kill),
+        match line.split_once(' ') {
+            None if line == "freeze" => Some(Self::Freeze),
+            None if line == "thaw" => Some(Self::Thaw),
+            None if line == "kill" => Some(Self::Kill),
+            Some(("signal", signal)) => signal.parse().ok().map(Self::Signal),
             _ => None,
         }
     }
