@@ -67,6 +67,12 @@ pub(crate) enum Verb {
     Timeline(crate::commands::history::TimelineArgs),
     /// Show what the server's workers hold.
     Workers,
+    /// Run a command under a lock: its token in the environment, killed if the lock is lost.
+    Lock(crate::commands::lock::LockArgs),
+    /// List locks: who holds them, who waits.
+    Locks(crate::commands::locks::LocksArgs),
+    /// Write and read fenced objects.
+    Object(crate::commands::object::ObjectArgs),
     /// Look whether a data directory's records and blobs are as they must be, while it is served
     /// or in a copy.
     Audit(crate::commands::audit::AuditArgs),

@@ -16,6 +16,13 @@ pub(crate) const UNREACHABLE: u8 = 3;
 pub(crate) const NOT_FOUND: u8 = 4;
 /// Refused, because of the state that things are in.
 pub(crate) const REFUSED: u8 = 5;
+/// The lock is held by somebody else, and the wait for it is over. This and the next two are clear
+/// of what commands under a lock usually end with: shells, `timeout` and sysexits have others.
+pub(crate) const NOT_ACQUIRED: u8 = 117;
+/// The lock was lost before its command had ended, and the command was killed.
+pub(crate) const LOST: u8 = 118;
+/// The server could not be asked for the lock; the command was not started.
+pub(crate) const LOCK_UNREACHABLE: u8 = 119;
 /// The time given was over.
 pub(crate) const TIMED_OUT: u8 = 124;
 
@@ -31,15 +38,19 @@ pub(crate) struct Usage(pub(crate) String);
 
 /// Tells an error, its causes included, and answers the exit code that fits it.
 pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
-    let problem = error.chain().find_map(|cause| match cause.downcast_ref::<ClientError>() {
-        Some(ClientError::Refused(problem)) => Some(problem),
-        _ => None,
-    });
+    let problem = problem_of(error);
     if json && let Some(problem) = problem {
         output::json(problem);
     }
     output::complain(&format!("palisade: {error:#}"));
     ExitCode::from(code(error, problem))
+}
+
+fn problem_of(error: &anyhow::Error) -> Option<&Problem> {
+    error.chain().find_map(|cause| match cause.downcast_ref::<ClientError>() {
+        Some(ClientError::Refused(problem)) => Some(problem),
+        _ => None,
+    })
 }
 
 fn code(error: &anyhow::Error, problem: Option<&Problem>) -> u8 {

@@ -29,5 +29,8 @@ pub const MANIFEST_OUTPUTS_MAX: usize = 20_000;
 pub const PARAMETER_BYTES_MAX: usize = 4_096;
 /// Longest failure message kept, in bytes; the end of a tool's log is what tells.
 pub const MESSAGE_BYTES_MAX: usize = 8_192;
+/// How long a lock's grant is remembered after its end, in ms: two days, twice the longest ttl.
+/// After that its pair is unknown, which every effect refuses as well.
+pub const LOCK_GRANT_KEPT_MS: u64 = 2 * TTL_MS_MAX;
 /// Longest wait for a lock in one request, in ms: an hour. Whoever would wait longer asks again.
 pub const LOCK_WAIT_MS_MAX: u64 = 60 * 60 * 1000;

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ops::Bound,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -10,11 +11,12 @@ use std::{
 };
 
 use palisade_core::{
-    LockName, RequestId,
+    LockName, RequestId, Timestamp,
     history::{Event, Subject, What},
     limits,
     lock::{Acquired, Holding},
     refusal::Refusal,
+    time::granted_span_ms,
 };
 use palisade_store::{Failure, StoreExt, command::AcquireLock};
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -31,22 +33,39 @@ pub(crate) const ALIVE_MS: u64 = 30_000;
 /// How often it says so, in ms.
 const LOOK_AGAIN_MS: u64 = 10_000;
 
-/// The waits of this server.
+/// The waits of this server, lock by lock.
 #[derive(Debug, Default)]
-pub(crate) struct LockWaits(Mutex<BTreeMap<(LockName, RequestId), Arc<Wait>>>);
+pub(crate) struct LockWaits(Mutex<BTreeMap<LockName, Queue>>);
+
+/// Those who wait for one lock at this server.
+///
+/// Invariant: every seat is either among the placed, under its ticket, or among the others.
+#[derive(Debug, Default)]
+struct Queue {
+    seats: BTreeMap<RequestId, Arc<Wait>>,
+    placed: BTreeMap<u64, Arc<Wait>>,
+    /// Those whose place the store has not told yet.
+    unplaced: BTreeMap<RequestId, Arc<Wait>>,
+}
 
 /// The connection on which a wish is answered.
 #[derive(Debug, Default)]
 struct Wait {
     /// Its place in the queue; zero until it is known.
     ticket: AtomicU64,
+    /// There may be something for it: it asks the store.
     news: Notify,
+    /// It is the first now, and the holder's lease ends after so many ms unless renewed: it keeps
+    /// the time of it.
+    holder_ttl_ms: AtomicU64,
+    first: Notify,
     /// Another connection asked for the same: of two, the later one counts.
     taken_over: CancellationToken,
 }
 
 impl LockWaits {
-    /// What was committed: wakes who was granted a lock, and whoever may be first now.
+    /// What was committed: wakes who was granted a lock, and tells the first who wait for it now.
+    /// However many wait, two are touched.
     pub(crate) fn tell(&self, events: &[Event]) {
         let waits = self.lock();
         if waits.is_empty() {
@@ -54,29 +73,59 @@ impl LockWaits {
         }
         for event in events {
             let Subject::Lock(name) = &event.subject else { continue };
-            let granted = match event.what {
-                What::LockGranted { ticket, .. } => Some(ticket.get()),
-                // Somebody else may be the first now, and must keep the time.
-                What::LockLeft { .. } | What::LockClosed { .. } => None,
-                _ => continue,
-            };
-            let of_lock = waits.iter().filter(|((lock, _), _)| lock == name);
-            for (_, wait) in of_lock {
-                let ticket = wait.ticket.load(Ordering::SeqCst);
-                if granted.is_none_or(|granted| ticket == granted || ticket == 0) {
-                    wait.news.notify_one();
-                }
+            let Some(queue) = waits.get(name) else { continue };
+            match event.what {
+                What::LockGranted { ticket, ttl_ms, .. } => queue.granted(ticket.get(), ttl_ms),
+                What::LockLeft { ticket, .. } => queue.left(ticket.get()),
+                // Whoever waited is granted it in the same change.
+                _ => {}
             }
         }
     }
 
     /// Wakes everybody: something may have been missed.
     pub(crate) fn tell_all(&self) {
-        self.lock().values().for_each(|wait| wait.news.notify_one());
+        let waits = self.lock();
+        waits.values().flat_map(|queue| queue.seats.values()).for_each(|wait| wait.news.notify_one());
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(LockName, RequestId), Arc<Wait>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<LockName, Queue>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    fn granted(&self, ticket: u64, ttl_ms: u64) {
+        if let Some(wait) = self.placed.get(&ticket) {
+            wait.news.notify_one();
+        }
+        let after = (Bound::Excluded(ticket), Bound::Unbounded);
+        if let Some((_, next)) = self.placed.range(after).next() {
+            next.holder_ttl_ms.store(granted_span_ms(ttl_ms), Ordering::SeqCst);
+            next.first.notify_one();
+        }
+        self.unplaced.values().for_each(|wait| wait.news.notify_one());
+    }
+
+    fn left(&self, ticket: u64) {
+        if let Some(wait) = self.placed.get(&ticket) {
+            wait.news.notify_one();
+        }
+        // Perhaps it was the first, and somebody else must keep the time of the holder's lease.
+        if let Some((_, first)) = self.placed.iter().find(|(place, _)| **place != ticket) {
+            first.news.notify_one();
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.seats.is_empty() && self.placed.is_empty() && self.unplaced.is_empty()
+    }
+}
+
+/// Takes an entry out if it is this very wait's: another may sit there by now.
+fn take_out<K: Ord>(seats: &mut BTreeMap<K, Arc<Wait>>, key: &K, wait: &Arc<Wait>) {
+    if seats.get(key).is_some_and(|there| Arc::ptr_eq(there, wait)) {
+        seats.remove(key);
     }
 }
 
@@ -118,12 +167,29 @@ impl<'a> Seat<'a> {
     fn take(app: &'a App, asked: &AcquireLock) -> Self {
         let key = (asked.name.clone(), asked.wish.request_id.clone());
         let wait = Arc::new(Wait::default());
-        let before = app.lock_waits.lock().insert(key.clone(), Arc::clone(&wait));
+        let mut waits = app.lock_waits.lock();
+        let queue = waits.entry(key.0.clone()).or_default();
+        queue.unplaced.insert(key.1.clone(), Arc::clone(&wait));
+        let before = queue.seats.insert(key.1.clone(), Arc::clone(&wait));
+        drop(waits);
         if let Some(before) = before {
             before.taken_over.cancel();
         }
         let orphan = Some(orphan(app, &key, &wait));
         Self { app, key, wait, orphan }
+    }
+
+    /// The store has told its place in the queue.
+    fn place(&self, ticket: u64) {
+        let before = self.wait.ticket.swap(ticket, Ordering::SeqCst);
+        if before == ticket {
+            return;
+        }
+        let mut waits = self.app.lock_waits.lock();
+        let Some(queue) = waits.get_mut(&self.key.0) else { return };
+        take_out(&mut queue.unplaced, &self.key.1, &self.wait);
+        take_out(&mut queue.placed, &before, &self.wait);
+        queue.placed.insert(ticket, Arc::clone(&self.wait));
     }
 
     /// There is nothing to give back: it was handed over, or nothing was got.
@@ -137,8 +203,12 @@ impl<'a> Seat<'a> {
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
         let mut waits = self.app.lock_waits.lock();
-        if waits.get(&self.key).is_some_and(|wait| Arc::ptr_eq(wait, &self.wait)) {
-            waits.remove(&self.key);
+        let Some(queue) = waits.get_mut(&self.key.0) else { return };
+        take_out(&mut queue.seats, &self.key.1, &self.wait);
+        take_out(&mut queue.unplaced, &self.key.1, &self.wait);
+        take_out(&mut queue.placed, &self.wait.ticket.load(Ordering::SeqCst), &self.wait);
+        if queue.is_empty() {
+            waits.remove(&self.key.0);
         }
     }
 }
@@ -166,7 +236,7 @@ pub(crate) async fn acquire(app: &App, mut asked: AcquireLock) -> Result<Holding
                 return Err(Refusal::Held { holder, deadline }.into());
             }
             Acquired::Waiting { ticket, before, next_at } => {
-                seat.wait.ticket.store(ticket.get(), Ordering::SeqCst);
+                seat.place(ticket.get());
                 came.deliver();
                 (before, next_at)
             }
@@ -175,13 +245,29 @@ pub(crate) async fn acquire(app: &App, mut asked: AcquireLock) -> Result<Holding
         asked.wish.wait_ms = over.since_ms(now);
         // The first in the queue keeps the time of the holder's lease, the others their own.
         let next_at = if before == 0 { next_at.min(over) } else { over };
-        let sleep_ms = next_at.since_ms(now).clamp(1, LOOK_AGAIN_MS);
+        rest(app, &seat.wait, next_at, over).await?;
+    }
+}
+
+/// Waits until it is time to ask the store again.
+async fn rest(
+    app: &App,
+    wait: &Wait,
+    mut next_at: Timestamp,
+    over: Timestamp,
+) -> Result<(), Rejection> {
+    loop {
+        let sleep_ms = next_at.since_ms(app.store.now()).clamp(1, LOOK_AGAIN_MS);
         tokio::select! {
             biased;
             () = app.stopping.cancelled() => return Err(problems::stopping()),
-            () = seat.wait.taken_over.cancelled() => return Err(problems::taken_over()),
-            () = seat.wait.news.notified() => {}
-            () = tokio::time::sleep(Duration::from_millis(sleep_ms)) => {}
+            () = wait.taken_over.cancelled() => return Err(problems::taken_over()),
+            () = wait.news.notified() => return Ok(()),
+            () = wait.first.notified() => {
+                let ttl_ms = wait.holder_ttl_ms.load(Ordering::SeqCst);
+                next_at = app.store.now().plus_ms(ttl_ms).min(over);
+            }
+            () = tokio::time::sleep(Duration::from_millis(sleep_ms)) => return Ok(()),
         }
     }
 }

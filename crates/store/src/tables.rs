@@ -126,6 +126,15 @@ pub trait LockTables {
     fn put_lock(&mut self, before: Option<&Lock>, lock: &Lock) -> Result<(), Fault>;
     /// The grant of a lock that has this token.
     fn lock_grant(&mut self, token: Number) -> Result<Option<LockGrant>, Fault>;
+    /// The newest grant of this lock that this request was given.
+    fn lock_grant_of(
+        &mut self,
+        name: &LockName,
+        request: &RequestId,
+    ) -> Result<Option<LockGrant>, Fault>;
+    /// Forgets grants that ended before an instant, at most so many: the longest ended first, of
+    /// those that ended together the lowest token.
+    fn forget_lock_grants(&mut self, ended_before: Timestamp, limit: usize) -> Result<(), Fault>;
     /// Writes a grant, new or ended.
     fn put_lock_grant(&mut self, grant: &LockGrant) -> Result<(), Fault>;
     /// Locks that somebody waits for.

@@ -67,7 +67,7 @@ impl Client {
         purpose: &Upload,
     ) -> Result<BlobView, ClientError> {
         let file = tokio::fs::File::open(path).await.map_err(|e| file_error(path, e))?;
-        let body = Body::wrap_stream(chunks(file));
+        let body = Body::wrap_stream(file_pieces(file));
         let mut request = self
             .http
             .request(Method::PUT, format!("{}/v1/blobs/{digest}", self.base))
@@ -144,7 +144,8 @@ async fn hash_file(path: &Path) -> std::io::Result<(Digest, u64)> {
     }
 }
 
-fn chunks(
+/// A file's bytes from where it stands, piece by piece: the body of an upload.
+pub fn file_pieces(
     file: tokio::fs::File,
 ) -> impl futures_util::Stream<Item = std::io::Result<Bytes>> + Send + 'static {
     futures_util::stream::try_unfold(file, |mut file| async move {

@@ -8,7 +8,7 @@ use crate::wire::{
     AcquireRequest, AcquireResponse, LockList, LockReleased, LockView, PairWire, RenewResponse,
 };
 
-use super::{CALL_TIMEOUT, Client, ClientError};
+use super::{CALL_TIMEOUT, Client, ClientError, objects::page};
 
 impl Client {
     /// Asks for a lock; waits for `wait_ms` at the server. With a `request_id` it may be asked
@@ -51,5 +51,15 @@ impl Client {
     /// Locks by name. `query` is the query string (`prefix=exports/&limit=10`).
     pub async fn locks(&self, query: &str) -> Result<LockList, ClientError> {
         self.get(&format!("/locks?{query}")).await
+    }
+
+    /// Locks by name: a page that begins after `cursor`.
+    pub async fn locks_page(
+        &self,
+        prefix: &str,
+        cursor: Option<&str>,
+        limit: u32,
+    ) -> Result<LockList, ClientError> {
+        self.locks(&page(prefix, cursor, limit)).await
     }
 }

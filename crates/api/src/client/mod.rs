@@ -6,7 +6,7 @@ mod locks;
 mod objects;
 mod workers;
 
-pub use blobs::{Download, Upload};
+pub use blobs::{Download, Upload, file_pieces};
 pub use objects::{ObjectDownload, ObjectHead, ObjectWrite, Part};
 pub use workers::SessionStream;
 

@@ -1,13 +1,12 @@
 //! Fenced objects: put, get, head, delete, raise, list.
 
-use futures_util::TryStreamExt;
+use bytes::Bytes;
+use futures_util::Stream;
 use palisade_core::{ObjectKey, lease::Pair};
 use reqwest::{
     Body, Method, RequestBuilder,
     header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderMap, IF_MATCH, IF_NONE_MATCH, RANGE},
 };
-use tokio::io::AsyncRead;
-use tokio_util::io::ReaderStream;
 
 use crate::{
     Problem,
@@ -15,9 +14,6 @@ use crate::{
 };
 
 use super::{CALL_TIMEOUT, Client, ClientError, Download};
-
-/// How much of a body is read at once.
-const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Who writes a fenced object, and on which further conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,16 +111,16 @@ pub struct ObjectDownload {
 }
 
 impl Client {
-    /// Writes an object, streaming its bytes. If the answer is lost, the same bytes may be put
+    /// Writes an object, streaming its bytes ([`file_pieces`](super::file_pieces) of a file). If the answer is lost, the same bytes may be put
     /// again under the same op: what was done is answered again.
     pub async fn put_object(
         &self,
         key: &ObjectKey,
         media_type: &str,
-        bytes: impl AsyncRead + Send + 'static,
+        pieces: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static,
         write: &ObjectWrite,
     ) -> Result<ObjectView, ClientError> {
-        let body = Body::wrap_stream(ReaderStream::with_capacity(bytes, CHUNK_BYTES).into_stream());
+        let body = Body::wrap_stream(pieces);
         let request = self.http.request(Method::PUT, self.object_url(key));
         self.json(write.on(request).header(CONTENT_TYPE, media_type).body(body)).await
     }

@@ -58,7 +58,7 @@ pub(super) fn start(
         pair: granted.pair,
         edge,
         keeper: Arc::clone(&keeper),
-        signs: signs.clone(),
+        last_word: LastWord { signs: signs.clone(), released: false },
         renew_within: Duration::from_millis((granted.ttl_ms / 3).clamp(1_000, 10_000)),
         in_flight: JoinSet::new(),
     };
@@ -82,13 +82,29 @@ struct Renewal {
     answer: Result<RenewResponse, ClientError>,
 }
 
+/// The owner is told, even should this thread end by a fault of its own.
+struct LastWord {
+    signs: Signs,
+    released: bool,
+}
+
+impl Drop for LastWord {
+    fn drop(&mut self) {
+        if !self.released && !self.signs.lost.is_cancelled() {
+            let detail = Some("the thread that kept it has ended".to_owned());
+            let loss = Loss { reason: AbortReason::DoubtGraceOver, detail };
+            self.signs.tell(LockState::Lost(loss));
+        }
+    }
+}
+
 struct Keeping {
     client: Client,
     name: LockName,
     pair: Pair,
     edge: Edge,
     keeper: Arc<Mutex<Keeper>>,
-    signs: Signs,
+    last_word: LastWord,
     renew_within: Duration,
     in_flight: JoinSet<Renewal>,
 }
@@ -110,7 +126,7 @@ impl Keeping {
                 detail = told;
             }
             self.carry_out(&actions, now, detail.as_deref());
-            if self.signs.lost.is_cancelled() {
+            if self.last_word.signs.lost.is_cancelled() {
                 break orders.recv().await;
             }
             let wake_at = self.keeper(|keeper| keeper.wake_at());
@@ -123,6 +139,7 @@ impl Keeping {
             }
         };
         self.in_flight.abort_all();
+        self.last_word.released = true;
         let released = self.release().await;
         if let Some(reply) = reply {
             // Whoever asked may have stopped listening; it is released all the same.
@@ -152,12 +169,12 @@ impl Keeping {
     fn carry_out(&mut self, actions: &[Action], now: Timestamp, detail: Option<&str>) {
         for action in actions {
             match *action {
-                Action::Freeze => self.signs.tell(LockState::Doubt),
-                Action::Thaw => self.signs.tell(LockState::Held),
+                Action::Freeze => self.last_word.signs.tell(LockState::Doubt),
+                Action::Thaw => self.last_word.signs.tell(LockState::Held),
                 Action::Renew => self.renew(now),
                 Action::Abort(reason) => {
                     let detail = detail.map(str::to_owned);
-                    self.signs.tell(LockState::Lost(Loss { reason, detail }));
+                    self.last_word.signs.tell(LockState::Lost(Loss { reason, detail }));
                 }
                 // Locks' pauses are nobody's statistics; the doubt that follows is told.
                 Action::ReportPause(_) => {}

@@ -10,6 +10,9 @@ pub(crate) mod history;
 pub(crate) mod inputs;
 pub(crate) mod job;
 pub(crate) mod jobs;
+pub(crate) mod lock;
+pub(crate) mod locks;
+pub(crate) mod object;
 pub(crate) mod recipes;
 pub(crate) mod retry;
 pub(crate) mod serve;
@@ -61,6 +64,9 @@ async fn run_async(verb: Verb, common: Common) -> anyhow::Result<ExitCode> {
         Verb::History(args) => history::run(args, common).await,
         Verb::Timeline(args) => history::timeline(args, common).await,
         Verb::Workers => workers::run(common).await,
+        Verb::Lock(args) => lock::run(args, common).await,
+        Verb::Locks(args) => locks::run(args, common).await,
+        Verb::Object(args) => object::run(args, common).await,
         Verb::Audit(args) => audit::run(args, common).await,
         Verb::Diagnose(args) => crate::diagnose::run(&args.with_json(common.json)),
         Verb::SqlGuard(args) => Ok(sql_guard::run(&args)),

@@ -3,10 +3,11 @@
 use crate::{
     HolderName, LeaseId, Number, RequestId, Timestamp,
     lease::{Lease, Moment},
+    refusal::Refusal,
 };
 
 use super::{
-    Holding, Lock, LockApplied, LockEvent, Waiter,
+    Holding, Lock, LockApplied, LockClose, LockEvent, LockGrant, Waiter,
     wait::{serve_next, sweep},
 };
 
@@ -51,7 +52,16 @@ pub enum Acquired {
 }
 
 /// Whether a wish needs a number of its own: not when it is answered by what stands already.
-pub fn needs_number(lock: &Lock, asked: &Acquire, now: Timestamp) -> bool {
+/// `earlier` is the newest grant that this request was given before.
+pub fn needs_number(
+    lock: &Lock,
+    asked: &Acquire,
+    earlier: Option<&LockGrant>,
+    now: Timestamp,
+) -> bool {
+    if ended(earlier).is_some() {
+        return false;
+    }
     let Some(holding) = &lock.holding else { return true };
     if holding.request_id == asked.request_id {
         return false;
@@ -60,8 +70,30 @@ pub fn needs_number(lock: &Lock, asked: &Acquire, now: Timestamp) -> bool {
     !holding.lease.is_within(now) || (asked.wait_ms > 0 && !known)
 }
 
-/// Asks for the lock. `fresh` is a number just drawn: the token, or the place in the queue.
-pub fn acquire(lock: Lock, asked: &Acquire, fresh: Number, now: Moment) -> LockApplied<Acquired> {
+/// How the grant ended that this request was given, if it was given one and its asker heard of it.
+///
+/// A request is granted the lock once: its late duplicate must not take the lock for somebody who
+/// has long gone. A grant whose waiter had gone was never heard of, and may be asked for again.
+fn ended(earlier: Option<&LockGrant>) -> Option<LockClose> {
+    let (_, how) = earlier?.closed?;
+    match how {
+        LockClose::Released | LockClose::Superseded => Some(how),
+        LockClose::Abandoned => None,
+    }
+}
+
+/// Asks for the lock. `earlier` is the newest grant that this request was given before, if it was
+/// given one; `fresh` is a number just drawn: the token, or the place in the queue.
+pub fn acquire(
+    lock: Lock,
+    asked: &Acquire,
+    earlier: Option<&LockGrant>,
+    fresh: Number,
+    now: Moment,
+) -> Result<LockApplied<Acquired>, Refusal> {
+    if let Some(reason) = ended(earlier) {
+        return Err(Refusal::LeaseLost { fence: lock.fence, reason });
+    }
     let mut lock = lock;
     let mut events = Vec::new();
     if let Some(holding) = &mut lock.holding
@@ -70,14 +102,14 @@ pub fn acquire(lock: Lock, asked: &Acquire, fresh: Number, now: Moment) -> LockA
         // Its reply was lost: the same pair again, for a ttl from now.
         holding.lease = holding.lease.renewed(now);
         let answer = Acquired::Granted(holding.clone());
-        return LockApplied { lock, answer, events };
+        return Ok(LockApplied { lock, answer, events });
     }
     let known = join_queue(&mut lock, asked, fresh, now.at, &mut events);
     sweep(&mut lock, now.at, &mut events);
     // A ticket that was never waited with is as good as a token that was never given.
     serve_next(&mut lock, fresh, now, &mut events);
     let answer = answer(&mut lock, asked, known, &mut events);
-    LockApplied { lock, answer, events }
+    Ok(LockApplied { lock, answer, events })
 }
 
 /// Takes a place at the end of the queue, if it has none yet. Answers whether it had.

@@ -56,20 +56,39 @@ impl Scene {
         applied.answer
     }
 
+    /// A client's request: another one once its last grant has ended.
+    fn request(&self, who: &str) -> RequestId {
+        let of_who = self.grants.iter().filter(|grant| grant.holder.as_str() == who);
+        let ended = of_who.filter(|grant| grant.closed.is_some()).count();
+        format!("request-{who}-{ended}").parse().unwrap()
+    }
+
     fn ask(&mut self, who: &str, wait_ms: u64) -> Acquired {
+        let request_id = self.request(who);
+        self.ask_as(who, wait_ms, request_id).unwrap()
+    }
+
+    fn ask_as(
+        &mut self,
+        who: &str,
+        wait_ms: u64,
+        request_id: RequestId,
+    ) -> Result<Acquired, Refusal> {
+        let earlier = self.grants.iter().rev().find(|grant| grant.request_id == request_id);
+        let earlier = earlier.cloned();
         let asked = Acquire {
             holder: who.parse().unwrap(),
             ttl_ms: TTL_MS,
             wait_ms,
-            request_id: format!("request-{who}").parse().unwrap(),
+            request_id,
             lease_id: LeaseId(u128::from(self.counter.get()) << 8 | 7),
             alive_ms: 30_000,
         };
-        let needed = needs_number(&self.lock, &asked, Timestamp(self.now));
+        let needed = needs_number(&self.lock, &asked, earlier.as_ref(), Timestamp(self.now));
         // What is drawn for nothing must never show.
         let fresh = if needed { self.draw() } else { Number::ZERO };
-        let applied = acquire(self.lock.clone(), &asked, fresh, self.moment());
-        self.follow(applied)
+        let applied = acquire(self.lock.clone(), &asked, earlier.as_ref(), fresh, self.moment())?;
+        Ok(self.follow(applied))
     }
 
     fn granted(&mut self, who: &str) -> Pair {
@@ -97,7 +116,7 @@ impl Scene {
     }
 
     fn leave(&mut self, who: &str) {
-        let (request, fresh) = (format!("request-{who}").parse().unwrap(), self.draw());
+        let (request, fresh) = (self.request(who), self.draw());
         let applied = leave(self.lock.clone(), &request, fresh, self.moment());
         self.follow(applied);
     }
@@ -150,6 +169,40 @@ fn a_lost_reply_asked_for_again_gets_the_same_pair_for_a_whole_ttl() {
     assert_eq!(scene.granted("alice"), first);
     let lease = scene.lock.holding.as_ref().unwrap().lease;
     assert_eq!(lease.deadline, Timestamp(scene.now + PAST_TTL_MS));
+}
+
+#[test]
+fn a_late_duplicate_of_a_request_whose_grant_has_ended_takes_nothing() {
+    let mut scene = Scene::new();
+    let first = scene.request("alice");
+    let alice = scene.granted("alice");
+    scene.release(&alice).unwrap();
+    let fence = scene.lock.fence;
+    let lost = |reason| Err(Refusal::LeaseLost { fence, reason });
+    assert_eq!(scene.ask_as("alice", 0, first.clone()), lost(LockClose::Released));
+    assert_eq!(scene.ask_as("alice", 60_000, first), lost(LockClose::Released));
+    assert_eq!((scene.holder(), scene.lock.waiters.len()), (None, 0));
+    let second = scene.request("alice");
+    scene.granted("alice");
+    scene.now += PAST_TTL_MS;
+    scene.granted("bob");
+    let Err(Refusal::LeaseLost { reason, .. }) = scene.ask_as("alice", 60_000, second) else {
+        panic!("its grant went to another")
+    };
+    assert_eq!(reason, LockClose::Superseded);
+    assert!(scene.lock.waiters.is_empty(), "it does not queue for a second grant either");
+}
+
+#[test]
+fn a_request_whose_grant_was_never_heard_of_may_be_asked_again() {
+    let mut scene = Scene::new();
+    let held = scene.granted("alice");
+    let bob = scene.request("bob");
+    scene.ask("bob", 60_000);
+    scene.release(&held).unwrap();
+    scene.leave("bob");
+    assert_eq!(scene.holder(), None);
+    assert!(matches!(scene.ask_as("bob", 0, bob), Ok(Acquired::Granted(_))));
 }
 
 #[test]

@@ -35,6 +35,16 @@ pub(crate) fn wish<S: Store>(bench: &Bench<S>, lock: &str, who: &str, wait_ms: u
     AcquireLock { name: name(lock), wish }
 }
 
+/// A wish of the same holder that it has not had before.
+pub(crate) async fn hold_anew<S: Store>(bench: &Bench<S>, lock: &str, who: &str) -> Pair {
+    let mut anew = wish(bench, lock, who, 0);
+    anew.wish.request_id = format!("anew-{}", bench.fresh()).parse().expect("an id");
+    match bench.store.run(anew).await {
+        Ok(Acquired::Granted(held)) => Pair { token: held.token, lease_id: held.lease_id },
+        other => panic!("{who} should be granted {lock}, but: {other:?}"),
+    }
+}
+
 async fn ask<S: Store>(bench: &Bench<S>, who: &str, wait_ms: u64) -> Acquired {
     bench.store.run(wish(bench, "door", who, wait_ms)).await.expect("it is answered")
 }
@@ -59,7 +69,8 @@ async fn lock<S: Store>(bench: &Bench<S>) -> Lock {
     }
 }
 
-async fn holder<S: Store>(bench: &Bench<S>) -> Option<String> {
+/// Who holds the door.
+pub(crate) async fn holder<S: Store>(bench: &Bench<S>) -> Option<String> {
     lock(bench).await.holding.map(|held| held.holder.to_string())
 }
 
@@ -197,7 +208,7 @@ pub async fn a_release_is_answered_again_and_raises_the_fence<S: Store>(bench: &
     assert!(after.fence > held.token && after.holding.is_none());
     let_go(bench, "door", held).await;
     assert_eq!(lock(bench).await, after);
-    let again = hold(bench, "door", "alice").await;
+    let again = hold_anew(bench, "door", "alice").await;
     let_go(bench, "door", held).await;
     assert_eq!(lock(bench).await.holding.map(|held| held.token), Some(again.token));
 }

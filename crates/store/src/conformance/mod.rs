@@ -11,6 +11,7 @@ pub mod fencing;
 pub mod finish;
 pub mod lease;
 pub mod listing;
+pub mod lock_requests;
 pub mod locks;
 pub mod objects;
 pub mod retry;
@@ -160,6 +161,17 @@ async fn effects<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
             locks_and_jobs_draw_from_one_counter,
             locks_are_listed_by_prefix_and_pages,
             the_journal_tells_of_locks_but_not_their_lease_ids;
+        lock_requests:
+            a_late_duplicate_of_a_request_takes_nothing,
+            a_late_duplicate_is_told_that_its_grant_went_to_another,
+            a_grant_nobody_heard_of_may_be_asked_for_again,
+            a_duplicate_at_once_gets_the_same_grant,
+            a_holder_that_acquires_again_does_not_revive_its_old_pair,
+            an_equal_token_with_another_lease_id_changes_nothing,
+            a_put_that_comes_after_a_newer_holders_delete_is_refused,
+            a_delete_is_answered_again_and_its_holders_earlier_put_refused,
+            an_ended_grant_is_remembered_and_then_forgotten,
+            sixty_four_writers_in_any_order_leave_the_highest;
         objects:
             a_holder_that_was_replaced_is_refused_before_the_new_one_wrote,
             a_holder_that_was_replaced_is_refused_after_the_new_one_wrote,

@@ -18,12 +18,12 @@ use super::{
     locks::{hold, let_go, wish},
 };
 
-fn key(text: &str) -> ObjectKey {
+pub(super) fn key(text: &str) -> ObjectKey {
     text.parse().expect("a key")
 }
 
 /// A put under op 1, without a condition.
-async fn put<S: Store>(bench: &Bench<S>, pair: Pair, content: &str) -> PutObject {
+pub(super) async fn put<S: Store>(bench: &Bench<S>, pair: Pair, content: &str) -> PutObject {
     PutObject {
         key: key("report"),
         pair,
@@ -35,16 +35,24 @@ async fn put<S: Store>(bench: &Bench<S>, pair: Pair, content: &str) -> PutObject
     }
 }
 
-async fn write<S: Store>(bench: &Bench<S>, pair: Pair, content: &str) -> Result<Written, Failure> {
+pub(super) async fn write<S: Store>(
+    bench: &Bench<S>,
+    pair: Pair,
+    content: &str,
+) -> Result<Written, Failure> {
     bench.store.run(put(bench, pair, content).await).await
 }
 
-async fn delete<S: Store>(bench: &Bench<S>, pair: Pair, op: u64) -> Result<Written, Failure> {
+pub(super) async fn delete_of<S: Store>(
+    bench: &Bench<S>,
+    pair: Pair,
+    op: u64,
+) -> Result<Written, Failure> {
     let condition = Condition::None;
     bench.store.run(DeleteObject { key: key("report"), pair, op, condition }).await
 }
 
-async fn object<S: Store>(bench: &Bench<S>) -> Option<Object> {
+pub(super) async fn object<S: Store>(bench: &Bench<S>) -> Option<Object> {
     match bench.store.query(Query::Object(key("report"))).await {
         Ok(View::Object(object)) => object.map(|object| *object),
         other => panic!("{other:?}"),
@@ -52,18 +60,18 @@ async fn object<S: Store>(bench: &Bench<S>) -> Option<Object> {
 }
 
 /// What can be read, as a digest.
-async fn content<S: Store>(bench: &Bench<S>) -> Option<Digest> {
+pub(super) async fn content<S: Store>(bench: &Bench<S>) -> Option<Digest> {
     match object(bench).await?.content? {
         Content::Blob { digest, .. } => Some(digest),
         Content::Manifest { .. } => panic!("nobody published"),
     }
 }
 
-fn of(text: &str) -> Digest {
+pub(super) fn of(text: &str) -> Digest {
     Digest::of(text.as_bytes())
 }
 
-fn refusal<A: std::fmt::Debug>(result: Result<A, Failure>) -> Refusal {
+pub(super) fn refusal<A: std::fmt::Debug>(result: Result<A, Failure>) -> Refusal {
     match result {
         Err(Failure::Refused(refusal)) => refusal,
         other => panic!("it should be refused, but: {other:?}"),
@@ -100,7 +108,7 @@ pub async fn a_holder_that_was_replaced_is_refused_after_the_new_one_wrote<S: St
     for attempt in ["alice's", "bob's"] {
         assert_eq!(refusal(write(bench, alice, attempt).await).code(), "stale_token");
     }
-    assert_eq!(refusal(delete(bench, alice, 2).await).code(), "stale_token");
+    assert_eq!(refusal(delete_of(bench, alice, 2).await).code(), "stale_token");
     assert_eq!(object(bench).await, Some(written));
     // A later lock's token is higher, and so is whoever released refused.
     let_go(bench, "door", bob).await;
@@ -157,7 +165,7 @@ pub async fn a_deleted_object_keeps_its_fence<S: Store>(bench: &Bench<S>) {
     let old = hold(bench, "other", "old").await;
     let young = hold(bench, "door", "young").await;
     write(bench, young, "content").await.expect("it may");
-    delete(bench, young, 2).await.expect("it may");
+    delete_of(bench, young, 2).await.expect("it may");
     let tombstone = object(bench).await.expect("it stays as a tombstone");
     assert_eq!((tombstone.content, tombstone.fence), (None, young.token));
     // Still open, but older than the delete.

@@ -1,7 +1,7 @@
 //! Locks and fenced objects as the operations see them.
 
 use palisade_core::{
-    JobId, LockName, Number, ObjectKey,
+    JobId, LockName, Number, ObjectKey, RequestId, Timestamp,
     lock::{Lock, LockGrant},
     object::Object,
 };
@@ -38,6 +38,28 @@ impl LockTables for MemoryEngine {
 
     fn lock_grant(&mut self, token: Number) -> Result<Option<LockGrant>, Fault> {
         Ok(self.lock_grants.get(&token).cloned())
+    }
+
+    fn lock_grant_of(
+        &mut self,
+        name: &LockName,
+        request: &RequestId,
+    ) -> Result<Option<LockGrant>, Fault> {
+        let newest_first = self.lock_grants.values().rev();
+        let mut of_it = newest_first.filter(|g| g.name == *name && g.request_id == *request);
+        Ok(of_it.next().cloned())
+    }
+
+    fn forget_lock_grants(&mut self, ended_before: Timestamp, limit: usize) -> Result<(), Fault> {
+        let ended = |grant: &LockGrant| grant.closed.map(|(at, _)| (at, grant.pair.token));
+        let mut spent: Vec<_> = self.lock_grants.values().filter_map(ended).collect();
+        spent.retain(|(at, _)| *at < ended_before);
+        spent.sort_unstable();
+        for (_, token) in spent.into_iter().take(limit) {
+            self.wrote = true;
+            self.lock_grants.remove(&token);
+        }
+        Ok(())
     }
 
     fn put_lock_grant(&mut self, grant: &LockGrant) -> Result<(), Fault> {

@@ -1,9 +1,10 @@
 //! Locks: acquire, renew, release, leave, and what time does to them.
 
 use palisade_core::{
-    LockName, Number, Refusal,
+    LockName, Number, Refusal, Timestamp,
     history::{Event, Subject, What},
     lease::{Lease, Moment, Pair},
+    limits,
     lock::{self, Acquired, Lock, LockApplied, LockEvent, LockGrant},
 };
 
@@ -22,14 +23,23 @@ pub(super) fn acquire(
 ) -> Outcome<Acquired> {
     let before = tables.lock(&asked.name)?;
     let lock = before.clone().unwrap_or_else(|| Lock::new(asked.name.clone()));
-    let fresh = if lock::needs_number(&lock, &asked.wish, now.at) {
+    let request = &asked.wish.request_id;
+    let holds = lock.holding.as_ref().is_some_and(|held| held.request_id == *request);
+    // An open grant is in the lock's own record; only one that has ended has to be looked up.
+    let earlier = if holds { None } else { tables.lock_grant_of(&asked.name, request)? };
+    let fresh = if lock::needs_number(&lock, &asked.wish, earlier.as_ref(), now.at) {
         tables.draw()?
     } else {
         // Not used: what stands already answers.
         lock.fence
     };
-    let applied = lock::acquire(lock, &asked.wish, fresh, now);
-    Ok(Ok(write(tables, before.as_ref(), applied, now)?))
+    match (lock::acquire(lock, &asked.wish, earlier.as_ref(), fresh, now), earlier) {
+        (Ok(applied), _) => Ok(Ok(write(tables, before.as_ref(), applied, now)?)),
+        (Err(refusal), Some(LockGrant { pair, .. })) => {
+            refused(tables, Named { verb: "acquire", name: &asked.name, pair }, refusal, now)
+        }
+        (Err(refusal), None) => Ok(Err(refusal)),
+    }
 }
 
 pub(super) fn renew(tables: &mut dyn Tables, asked: &RenewLock, now: Moment) -> Outcome<Lease> {
@@ -64,7 +74,11 @@ pub(super) fn leave(tables: &mut dyn Tables, asked: &LeaveLock, now: Moment) -> 
     Ok(Ok(write(tables, Some(&before), applied, now)?))
 }
 
-/// Lapsed locks go to those who wait, and waiters that have gone leave.
+/// How many ended grants one tick may forget, so that it does not hold the store for long.
+const FORGET_MAX: usize = 10_000;
+
+/// Lapsed locks go to those who wait, and waiters that have gone leave. Grants that ended long ago
+/// are forgotten.
 pub(super) fn tick(tables: &mut dyn Tables, now: Moment) -> Result<(), Fault> {
     for name in tables.waited_for() {
         let Some(before) = tables.lock(&name)? else { continue };
@@ -73,7 +87,8 @@ pub(super) fn tick(tables: &mut dyn Tables, now: Moment) -> Result<(), Fault> {
         let applied = lock::tick(before.clone(), fresh, now);
         write(tables, Some(&before), applied, now)?;
     }
-    Ok(())
+    let long_ago = Timestamp(now.at.0.saturating_sub(limits::LOCK_GRANT_KEPT_MS));
+    tables.forget_lock_grants(long_ago, FORGET_MAX)
 }
 
 /// A number for whoever is next, if anybody waits.

@@ -1,7 +1,7 @@
 //! Locks and fenced objects as the operations see them.
 
 use palisade_core::{
-    JobId, LockName, Number, ObjectKey,
+    JobId, LockName, Number, ObjectKey, RequestId, Timestamp,
     lock::{Lock, LockGrant},
     object::Object,
 };
@@ -36,6 +36,19 @@ impl LockTables for SqliteEngine {
 
     fn lock_grant(&mut self, token: Number) -> Result<Option<LockGrant>, Fault> {
         lock::read_grant(&self.connection, token)
+    }
+
+    fn lock_grant_of(
+        &mut self,
+        name: &LockName,
+        request: &RequestId,
+    ) -> Result<Option<LockGrant>, Fault> {
+        lock::read_grant_of(&self.connection, name, request)
+    }
+
+    fn forget_lock_grants(&mut self, ended_before: Timestamp, limit: usize) -> Result<(), Fault> {
+        self.wrote |= lock::forget_grants(&self.connection, ended_before, limit)?;
+        Ok(())
     }
 
     fn put_lock_grant(&mut self, grant: &LockGrant) -> Result<(), Fault> {

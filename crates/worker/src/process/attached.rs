@@ -75,7 +75,7 @@ impl Supervisor {
 
 /// Whether this process is in its terminal's foreground, with the terminal as standard input: then
 /// the terminal's keys reach an attached child by themselves.
-pub(super) fn is_in_foreground() -> bool {
+pub fn is_in_foreground() -> bool {
     let stdin = io::stdin();
     stdin.is_terminal() && tcgetpgrp(&stdin).is_ok_and(|foreground| foreground == getpgrp())
 }

@@ -28,7 +28,7 @@ mod tail;
 mod tree;
 mod words;
 
-pub use attached::AttachedSpec;
+pub use attached::{AttachedSpec, is_in_foreground};
 pub use child::{Child, ChildControl, Exit};
 pub use nanny::nanny_main;
 pub use signals::is_ignored;

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use palisade_core::{
-    JobId, LockName, Number, ObjectKey,
+    JobId, LockName, Number, ObjectKey, RequestId, Timestamp,
     lock::{Lock, LockGrant},
     object::Object,
 };
@@ -28,6 +28,27 @@ impl LockTables for CrashEngine {
 
     fn lock_grant(&mut self, token: Number) -> Result<Option<LockGrant>, Fault> {
         Ok(self.live.lock_grants.get(&token).map(|grant| LockGrant::clone(grant)))
+    }
+
+    fn lock_grant_of(
+        &mut self,
+        name: &LockName,
+        request: &RequestId,
+    ) -> Result<Option<LockGrant>, Fault> {
+        let newest_first = self.live.lock_grants.values().rev();
+        let mut of_it = newest_first.filter(|g| g.name == *name && g.request_id == *request);
+        Ok(of_it.next().map(|grant| LockGrant::clone(grant)))
+    }
+
+    fn forget_lock_grants(&mut self, ended_before: Timestamp, limit: usize) -> Result<(), Fault> {
+        let ended = |grant: &Rc<LockGrant>| grant.closed.map(|(at, _)| (at, grant.pair.token));
+        let mut spent: Vec<_> = self.live.lock_grants.values().filter_map(ended).collect();
+        spent.retain(|(at, _)| *at < ended_before);
+        spent.sort_unstable();
+        for (_, token) in spent.into_iter().take(limit) {
+            self.live.lock_grants.remove(&token);
+        }
+        Ok(())
     }
 
     fn put_lock_grant(&mut self, grant: &LockGrant) -> Result<(), Fault> {

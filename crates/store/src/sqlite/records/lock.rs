@@ -1,7 +1,7 @@
 //! A lock's row, and its grants'.
 
 use palisade_core::{
-    LockName, Number,
+    LockName, Number, RequestId, Timestamp,
     lease::Pair,
     lock::{Lock, LockClose, LockGrant},
 };
@@ -80,28 +80,64 @@ pub(in crate::sqlite) fn write(connection: &Connection, lock: &Lock) -> Result<(
     statement.execute(values).map(drop).map_err(fault)
 }
 
-/// The grant that has a token.
-pub(in crate::sqlite) fn read_grant(
-    connection: &Connection,
-    token: Number,
-) -> Result<Option<LockGrant>, Fault> {
-    let sql = "SELECT token, lock, lease_id, holder, request_id, closed_at_ms, close_reason \
-               FROM lock_grants WHERE token = ?1";
-    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
-    let mut rows = statement.query([number(token)]).map_err(fault)?;
-    let Some(row) = rows.next().map_err(fault)? else { return Ok(None) };
-    let columns = Columns::new("grant", row);
+const GRANT_COLUMNS: &str = "token, lock, lease_id, holder, request_id, closed_at_ms, close_reason";
+
+fn decode_grant(columns: &Columns<'_>) -> Result<LockGrant, Fault> {
     let closed = match columns.optional_instant(5)? {
         None => None,
         Some(at) => Some((at, columns.word::<LockClose>(6)?)),
     };
-    Ok(Some(LockGrant {
+    Ok(LockGrant {
         name: columns.parsed(1)?,
         pair: Pair { token: columns.number(0)?, lease_id: columns.lease_id(2)? },
         holder: columns.parsed(3)?,
         request_id: columns.parsed(4)?,
         closed,
-    }))
+    })
+}
+
+fn select_grant(
+    connection: &Connection,
+    rest: &str,
+    values: impl rusqlite::Params,
+) -> Result<Option<LockGrant>, Fault> {
+    let sql = format!("SELECT {GRANT_COLUMNS} FROM lock_grants {rest}");
+    let mut statement = connection.prepare_cached(&sql).map_err(fault)?;
+    let mut rows = statement.query(values).map_err(fault)?;
+    let Some(row) = rows.next().map_err(fault)? else { return Ok(None) };
+    decode_grant(&Columns::new("grant", row)).map(Some)
+}
+
+/// The grant that has a token.
+pub(in crate::sqlite) fn read_grant(
+    connection: &Connection,
+    token: Number,
+) -> Result<Option<LockGrant>, Fault> {
+    select_grant(connection, "WHERE token = ?1", [number(token)])
+}
+
+/// The newest grant of a lock that a request was given.
+pub(in crate::sqlite) fn read_grant_of(
+    connection: &Connection,
+    name: &LockName,
+    request: &RequestId,
+) -> Result<Option<LockGrant>, Fault> {
+    let rest = "WHERE request_id = ?1 AND lock = ?2 ORDER BY token DESC LIMIT 1";
+    select_grant(connection, rest, params![request.as_str(), name.as_str()])
+}
+
+/// Forgets grants that ended before an instant. Answers whether there were any.
+pub(in crate::sqlite) fn forget_grants(
+    connection: &Connection,
+    ended_before: Timestamp,
+    limit: usize,
+) -> Result<bool, Fault> {
+    let sql = "DELETE FROM lock_grants WHERE token IN (SELECT token FROM lock_grants \
+               WHERE closed_at_ms < ?1 ORDER BY closed_at_ms, token LIMIT ?2)";
+    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let count = statement.execute(params![instant(ended_before), limit]).map_err(fault)?;
+    Ok(count > 0)
 }
 
 /// Writes a grant, new or ended.

@@ -13,7 +13,7 @@ use crate::{
 
 use generator::Generator;
 
-const STEPS: usize = 250;
+const STEPS: usize = 400;
 
 struct Twins {
     seed: u64,
@@ -83,6 +83,7 @@ impl Twins {
             let filter = JobFilter { state: Some(state), limit: 10, ..JobFilter::default() };
             queries.push(Query::Jobs(filter));
         }
+        queries.extend(Generator::views());
         queries.extend(Generator::blobs().into_iter().map(Query::Blob));
         queries.extend(generator.jobs().into_iter().map(Query::History));
         let seed = self.seed;
@@ -106,6 +107,7 @@ fn run(seed: u64) {
     let seen = generator.seen();
     // A comparison of refusals alone would prove little.
     assert!(seen.completed > 0 && seen.granted > 10, "seed {seed}: {seen:?}");
+    assert!(seen.locked > 5 && seen.written > 0, "seed {seed}: {seen:?}");
 }
 
 /// The seeds run in this process; `PALISADE_SEED` runs one more, `PALISADE_SEEDS` that many.

@@ -1,6 +1,8 @@
 //! Random commands that mostly make sense: they name what earlier answers gave, sometimes wrongly,
 //! sometimes a second time.
 
+mod effects;
+
 use palisade_core::{
     Digest, JobId, LeaseId, Number, Tenant, Timestamp,
     job::{Failure as FailureReport, FailureKind},
@@ -26,6 +28,10 @@ const OUTPUTS: u64 = 4;
 pub(super) struct Seen {
     pub(super) granted: usize,
     pub(super) completed: usize,
+    /// Locks granted.
+    pub(super) locked: usize,
+    /// Objects written.
+    pub(super) written: usize,
 }
 
 pub(super) struct Generator {
@@ -36,6 +42,7 @@ pub(super) struct Generator {
     jobs: Vec<JobId>,
     generations: Vec<(Digest, Number)>,
     asked: Vec<Command>,
+    effects: effects::Known,
     seq: u64,
     seen: Seen,
 }
@@ -49,6 +56,7 @@ impl Generator {
             jobs: Vec::new(),
             generations: Vec::new(),
             asked: Vec::new(),
+            effects: effects::Known::default(),
             seq: 0,
             seen: Seen::default(),
         }
@@ -107,7 +115,7 @@ impl Generator {
         {
             return again;
         }
-        let command = match self.below(20) {
+        let command = match self.below(30) {
             0..=3 => self.submit(now),
             4..=7 => self.claim(),
             8..=9 => self.heartbeat(),
@@ -119,7 +127,8 @@ impl Generator {
             16 => self.begin(now),
             17 => self.finish(),
             18 => Command::Suspect(Suspect { session: session(self.worker()), seen_at: now }),
-            _ => Command::Tick,
+            19 => Command::Tick,
+            _ => self.effect(),
         };
         self.asked.push(command.clone());
         command
@@ -276,7 +285,7 @@ impl Generator {
                 self.generations.push((place.digest, place.generation));
             }
             (_, Ok(Answer::Complete(_))) => self.seen.completed += 1,
-            _ => {}
+            _ => self.learn_effect(command, answer),
         }
     }
 }
