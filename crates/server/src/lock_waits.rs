@@ -86,7 +86,10 @@ impl LockWaits {
     /// Wakes everybody: something may have been missed.
     pub(crate) fn tell_all(&self) {
         let waits = self.lock();
-        waits.values().flat_map(|queue| queue.seats.values()).for_each(|wait| wait.news.notify_one());
+        waits
+            .values()
+            .flat_map(|queue| queue.seats.values())
+            .for_each(|wait| wait.news.notify_one());
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<LockName, Queue>> {

@@ -76,9 +76,19 @@ pub(super) async fn acquire(
 fn next(error: &ClientError, waits: bool, resolves: bool) -> Next {
     match error {
         // Its wait was longer than one request may take.
-        _ if error.code() == Some("held") => if waits { Next::Again } else { Next::GiveUp },
+        _ if error.code() == Some("held") => {
+            if waits {
+                Next::Again
+            } else {
+                Next::GiveUp
+            }
+        }
         _ if error.code() == Some("lease_lost") => {
-            if waits || resolves { Next::Anew } else { Next::GiveUp }
+            if waits || resolves {
+                Next::Anew
+            } else {
+                Next::GiveUp
+            }
         }
         // Who may not is not let in by asking again.
         ClientError::Refused(problem) if matches!(problem.status, 401 | 403) => Next::GiveUp,

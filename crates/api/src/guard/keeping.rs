@@ -10,10 +10,7 @@ use palisade_core::{
     keeper::{AbortReason, Action, Keeper, KeeperConfig},
     lease::Pair,
 };
-use tokio::{
-    sync::mpsc,
-    task::JoinSet,
-};
+use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::{
     Client, ClientError,

@@ -135,11 +135,7 @@ impl Signs {
 impl LockGuard {
     /// Waits for the lock and keeps it. Refused with the code `held` when the wait is over, or at
     /// once if `wait_ms` is 0. Dropped while it waits, it leaves the queue.
-    pub async fn acquire(
-        client: &Client,
-        wish: LockWish,
-        edge: Edge,
-    ) -> Result<Self, ClientError> {
+    pub async fn acquire(client: &Client, wish: LockWish, edge: Edge) -> Result<Self, ClientError> {
         let granted = acquire::acquire(client, &wish, &edge).await?;
         keeping::start(client, wish, edge, &granted)
     }

@@ -2,8 +2,9 @@
 //! remembered for as long as anybody may show them.
 
 use palisade_core::{
-    LeaseId, Number, limits,
+    LeaseId, Number,
     lease::Pair,
+    limits,
     lock::{Acquired, LockClose},
     object::Condition,
     refusal::Refusal,
@@ -80,7 +81,10 @@ pub async fn a_holder_that_acquires_again_does_not_revive_its_old_pair<S: Store>
     let_go(bench, "door", old).await;
     let new = hold_anew(bench, "door", "alice").await;
     assert_eq!(refusal(write(bench, old, "late").await).code(), "stale_token");
-    assert_eq!(refusal(bench.store.run(RenewLock { name: name("door"), pair: old }).await).code(), "lease_lost");
+    assert_eq!(
+        refusal(bench.store.run(RenewLock { name: name("door"), pair: old }).await).code(),
+        "lease_lost"
+    );
     for mixed in [Pair { lease_id: new.lease_id, ..old }, Pair { lease_id: old.lease_id, ..new }] {
         assert_eq!(refusal(write(bench, mixed, "mixed").await).code(), "unknown_token");
     }

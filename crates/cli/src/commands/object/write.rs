@@ -91,8 +91,9 @@ pub(super) async fn put(args: PutArgs, common: &Common) -> anyhow::Result<ExitCo
         client.put_object(key, &args.media_type, standard_input(), &write).await?
     } else {
         let file = tokio::fs::File::open(&args.file).await;
-        let file = file
-            .map_err(|error| Usage(format!("file: {} cannot be read: {error}", shown(&args.file))))?;
+        let file = file.map_err(|error| {
+            Usage(format!("file: {} cannot be read: {error}", shown(&args.file)))
+        })?;
         let about = file.metadata().await.context("cannot look at the file")?;
         if about.is_dir() {
             return Err(Usage(format!("file: {} is not a file", shown(&args.file))).into());
