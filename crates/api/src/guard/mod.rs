@@ -23,7 +23,7 @@ use palisade_core::{
     keeper::{AbortReason, Keeper},
     lease::Pair,
 };
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Client, ClientError};
@@ -104,25 +104,35 @@ pub struct LockGuard {
 /// Where somebody waits to hear what came of the release.
 type ReleaseReply = oneshot::Sender<Result<(), ClientError>>;
 
+/// How many changes are kept for an owner that is slow to look.
+const CHANGES_KEPT: usize = 64;
+
 /// By what the owner is told.
 #[derive(Debug, Clone)]
 struct Signs {
     state: watch::Sender<LockState>,
+    changes: broadcast::Sender<LockState>,
     doubted: CancellationToken,
     lost: CancellationToken,
 }
 
 impl Signs {
     fn new() -> Self {
-        let lost = CancellationToken::new();
-        Self { state: watch::Sender::new(LockState::Held), doubted: CancellationToken::new(), lost }
+        Self {
+            state: watch::Sender::new(LockState::Held),
+            changes: broadcast::Sender::new(CHANGES_KEPT),
+            doubted: CancellationToken::new(),
+            lost: CancellationToken::new(),
+        }
     }
 
     /// The channel first: whoever sees a token cancelled finds the state that cancelled it.
     fn tell(&self, state: LockState) {
         let lost = matches!(state, LockState::Lost(_));
         let doubted = state != LockState::Held;
-        self.state.send_replace(state);
+        self.state.send_replace(state.clone());
+        // Nobody need follow each change.
+        let _nobody = self.changes.send(state);
         if doubted {
             self.doubted.cancel();
         }
@@ -155,9 +165,15 @@ impl LockGuard {
         self.waited_ms
     }
 
-    /// How the lock stands now, and whenever that changes.
+    /// How the lock stands now. Who follows it sees the latest, not every change.
     pub fn state(&self) -> watch::Receiver<LockState> {
         self.signs.state.subscribe()
+    }
+
+    /// Every change from now on, in order: a doubt that is over before the owner has looked is
+    /// among them, which [`state`](Self::state) may pass over.
+    pub fn changes(&self) -> broadcast::Receiver<LockState> {
+        self.signs.changes.subscribe()
     }
 
     /// Cancelled as soon as the lock is in doubt or lost, for good: for owners that would rather

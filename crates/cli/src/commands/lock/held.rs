@@ -11,7 +11,7 @@ use palisade_worker::process::{
     AttachedSpec, Child, ChildControl, Exit, NannyCommand, Supervisor, is_in_foreground,
 };
 use rustix::process::Signal;
-use tokio::sync::watch;
+use tokio::sync::broadcast::error::RecvError;
 
 use crate::{exit, output, signals::PassedSignals};
 
@@ -45,7 +45,7 @@ pub(super) async fn run(
     let supervisor = Supervisor::new(NannyCommand::this_program(&[crate::NANNY]));
     let spec = AttachedSpec { argv: command, environment };
     let ran = match supervisor.spawn_attached(spec).await {
-        Ok(child) => watch_over(&name, child, guard.state(), &mut signals).await,
+        Ok(child) => watch_over(&guard, child, &mut signals).await,
         Err(error) => {
             output::complain(&format!("palisade: {:#}", anyhow::Error::new(error)));
             // Nothing ran, and what becomes of the release changes nothing of that.
@@ -58,28 +58,28 @@ pub(super) async fn run(
 }
 
 /// Runs until the command has ended and nothing that it started is left.
-async fn watch_over(
-    name: &LockName,
-    mut child: Child,
-    mut state: watch::Receiver<LockState>,
-    signals: &mut PassedSignals,
-) -> Ran {
+async fn watch_over(guard: &LockGuard, mut child: Child, signals: &mut PassedSignals) -> Ran {
     let control = child.control();
+    let (state, mut changes) = (guard.state(), guard.changes());
     // At a terminal, its keys reach the command without us.
     let keys_reach_it = is_in_foreground();
     let (mut frozen, mut loss, mut killed_for) = (false, None, None);
     // What became of the lock while the command was started counts as well.
-    state.mark_changed();
+    let mut next = Some(state.borrow().clone());
     let exit = loop {
+        if let Some(now) = next.take() {
+            frozen = follow(guard.name(), &control, &now, frozen);
+            if let LockState::Lost(why) = now {
+                loss = Some(why);
+            }
+        }
         tokio::select! {
             biased;
-            _ = state.changed(), if loss.is_none() => {
-                let now = state.borrow_and_update().clone();
-                frozen = follow(name, &control, &now, frozen);
-                if let LockState::Lost(why) = now {
-                    loss = Some(why);
-                }
-            }
+            change = changes.recv(), if loss.is_none() => next = Some(match change {
+                Ok(change) => change,
+                // The latest is what counts.
+                Err(RecvError::Lagged(_) | RecvError::Closed) => state.borrow().clone(),
+            }),
             exit = child.wait() => break exit,
             signal = signals.next() => {
                 if frozen && ends(signal) {

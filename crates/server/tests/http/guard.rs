@@ -1,0 +1,118 @@
+//! The lock guard against a real server: it renews, tells of doubt and loss, and releases.
+
+use std::sync::Arc;
+
+use palisade_api::{
+    LockGuard,
+    guard::{Edge, LockState, LockWish},
+};
+use palisade_core::keeper::AbortReason;
+use palisade_server::SystemEntropy;
+
+use crate::support::{House, TestClock, eventually};
+
+const TTL_MS: u64 = 30_000;
+
+fn wish(who: &str, wait_ms: u64) -> LockWish {
+    LockWish {
+        name: "door".parse().unwrap(),
+        holder: who.parse().unwrap(),
+        ttl_ms: TTL_MS,
+        wait_ms,
+        doubt_grace_ms: 60_000,
+    }
+}
+
+/// A holder's machine has a clock of its own.
+fn edge() -> (Edge, Arc<TestClock>) {
+    let clock = TestClock::new();
+    let edge = Edge { clock: Arc::<TestClock>::clone(&clock), entropy: Arc::new(SystemEntropy) };
+    (edge, clock)
+}
+
+async fn deadline(house: &House) -> Option<u64> {
+    house.client.lock("door").await.unwrap().held.map(|held| held.deadline_ms)
+}
+
+async fn until_free(house: &House) {
+    eventually(|| async { deadline(house).await.is_none().then_some(()) }).await;
+}
+
+#[tokio::test]
+async fn a_guard_renews_by_itself_and_releases() {
+    let house = House::start().await;
+    let (edge, clock) = edge();
+    let guard = LockGuard::acquire(&house.client, wish("alice", 0), edge).await.unwrap();
+    assert!(guard.may_act());
+    let granted = deadline(&house).await;
+    // Less than what counts as a pause, and more than a third of the ttl in two steps: the first
+    // is over once the guard has looked at its clock, which it does every second.
+    house.clock.advance(1);
+    for _ in 0..2 {
+        clock.advance(9_000);
+        tokio::time::sleep(std::time::Duration::from_millis(2_500)).await;
+    }
+    eventually(|| async { (deadline(&house).await > granted).then_some(()) }).await;
+    assert_eq!(*guard.state().borrow(), LockState::Held);
+    guard.release().await.unwrap();
+    assert_eq!(deadline(&house).await, None);
+}
+
+#[tokio::test]
+async fn a_pause_is_doubt_first_and_then_held_again_where_nobody_took_the_lock() {
+    let house = House::start().await;
+    let (edge, clock) = edge();
+    let guard = LockGuard::acquire(&house.client, wish("alice", 0), edge).await.unwrap();
+    let mut changes = guard.changes();
+    clock.advance(TTL_MS * 2);
+    assert!(!guard.may_act(), "at once, before anything has been noticed");
+    assert_eq!(changes.recv().await.unwrap(), LockState::Doubt);
+    assert!(guard.doubted().is_cancelled());
+    assert_eq!(changes.recv().await.unwrap(), LockState::Held);
+    assert!(guard.may_act() && !guard.lost().is_cancelled());
+    drop(guard);
+    until_free(&house).await;
+}
+
+#[tokio::test]
+async fn a_lock_that_went_to_another_is_told_as_lost_with_the_reason() {
+    let house = House::start().await;
+    let (edge, clock) = edge();
+    let guard = LockGuard::acquire(&house.client, wish("alice", 0), edge.clone()).await.unwrap();
+    let mut changes = guard.changes();
+    house.clock.advance(TTL_MS + 1_000);
+    let bob = LockGuard::acquire(&house.client, wish("bob", 0), edge).await.unwrap();
+    clock.advance(TTL_MS + 1_000);
+    assert_eq!(changes.recv().await.unwrap(), LockState::Doubt);
+    let LockState::Lost(loss) = changes.recv().await.unwrap() else { panic!("it is lost") };
+    assert_eq!(loss.reason, AbortReason::Lost);
+    let detail = loss.detail.unwrap();
+    assert!(detail.contains(&format!("the fence stands at {}", bob.pair().token)), "{detail}");
+    assert!(guard.lost().is_cancelled() && !guard.may_act());
+    let refused = guard.release().await.unwrap_err();
+    assert_eq!(refused.code(), Some("lease_lost"), "{refused}");
+    bob.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_guard_waits_for_its_turn_and_one_that_will_not_is_told_who_holds_it() {
+    let house = House::start().await;
+    let (edge, _clock) = edge();
+    let alice = LockGuard::acquire(&house.client, wish("alice", 0), edge.clone()).await.unwrap();
+    let told = LockGuard::acquire(&house.client, wish("bob", 0), edge.clone()).await.unwrap_err();
+    assert_eq!(told.code(), Some("held"), "{told}");
+    let (client, later) = (house.client.clone(), edge);
+    let bob =
+        tokio::spawn(async move { LockGuard::acquire(&client, wish("bob", 600_000), later).await });
+    eventually(|| async {
+        let lock = house.client.lock("door").await.unwrap();
+        (lock.waiters.len() == 1).then_some(())
+    })
+    .await;
+    let first = alice.pair();
+    alice.release().await.unwrap();
+    let bob = bob.await.unwrap().unwrap();
+    assert!(bob.pair().token > first.token);
+    drop(bob);
+    until_free(&house).await;
+}
