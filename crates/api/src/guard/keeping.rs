@@ -150,9 +150,8 @@ impl Keeping {
 
     /// What a renewal's answer means to the keeper, and what the server said.
     fn listen(&self, renewal: &Renewal, now: Timestamp) -> (Vec<Action>, Option<String>) {
-        let error = match &renewal.answer {
-            Ok(_) => return (self.keeper(|keeper| keeper.confirmed(renewal.sent_at, now)), None),
-            Err(error) => error,
+        let Err(error) = &renewal.answer else {
+            return (self.keeper(|keeper| keeper.confirmed(renewal.sent_at, now)), None);
         };
         let reason = match error.code() {
             Some("lease_lost") => AbortReason::Lost,

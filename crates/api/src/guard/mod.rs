@@ -46,7 +46,7 @@ pub struct LockWish {
 /// What the guard needs of the machine.
 #[derive(Debug, Clone)]
 pub struct Edge {
-    /// A clock that counts suspended time (CLOCK_BOOTTIME): the keeper's.
+    /// A clock that counts suspended time (`CLOCK_BOOTTIME`): the keeper's.
     pub clock: Arc<dyn Clock>,
     /// Randomness that nobody can guess.
     pub entropy: Arc<dyn Entropy>,
@@ -126,19 +126,18 @@ impl Signs {
         }
     }
 
-    /// The channel first: whoever sees a token cancelled finds the state that cancelled it.
+    /// The state, then the tokens, then the news: whoever hears of a change finds the others as
+    /// it says.
     fn tell(&self, state: LockState) {
-        let lost = matches!(state, LockState::Lost(_));
-        let doubted = state != LockState::Held;
         self.state.send_replace(state.clone());
-        // Nobody need follow each change.
-        let _nobody = self.changes.send(state);
-        if doubted {
+        if state != LockState::Held {
             self.doubted.cancel();
         }
-        if lost {
+        if matches!(state, LockState::Lost(_)) {
             self.lost.cancel();
         }
+        // Nobody need follow each change.
+        let _nobody = self.changes.send(state);
     }
 }
 

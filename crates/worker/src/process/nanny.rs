@@ -279,9 +279,11 @@ struct Keys([Option<tokio::signal::unix::Signal>; 3]);
 
 impl Keys {
     fn listen() -> io::Result<Self> {
-        let listen = |number: Signal| match is_ignored(number) {
-            true => Ok(None),
-            false => signal(SignalKind::from_raw(number.as_raw())).map(Some),
+        let listen = |number: Signal| {
+            if is_ignored(number) {
+                return Ok(None);
+            }
+            signal(SignalKind::from_raw(number.as_raw())).map(Some)
         };
         Ok(Self([listen(Signal::INT)?, listen(Signal::HUP)?, listen(Signal::QUIT)?]))
     }

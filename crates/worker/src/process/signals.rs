@@ -6,7 +6,7 @@ use rustix::process::Signal;
 /// Whether this process ignores a signal. Ask before a handler is set: that ends the ignoring.
 pub fn is_ignored(signal: Signal) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    ignored_mask(&status) >> (signal.as_raw() - 1) & 1 == 1
+    (ignored_mask(&status) >> (signal.as_raw() - 1)) & 1 == 1
 }
 
 /// The line `SigIgn:` of `/proc/PID/status`: a bit for each signal, the first for signal 1.

@@ -45,7 +45,7 @@ struct HowArgs {
     /// Which of this holder's writes to this key it is, rising; 1 if not given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..1 << 53))]
     op: Option<u64>,
-    /// Only over the version with this ETag, or over any (`*`).
+    /// Only over the version with this `ETag`, or over any (`*`).
     #[arg(long, value_name = "ETAG", conflicts_with = "if_none_match")]
     if_match: Option<String>,
     /// Only where there is nothing to read (`*`).
