@@ -11,7 +11,7 @@ use crate::{
     sqlite::{GAP_MS, Place, SqliteEngine},
 };
 
-use generator::Generator;
+use generator::{Generator, Seen};
 
 const STEPS: usize = 400;
 
@@ -95,7 +95,7 @@ impl Twins {
     }
 }
 
-fn run(seed: u64) {
+fn run(seed: u64) -> Seen {
     let mut twins = Twins::new(seed);
     let mut generator = Generator::new(seed);
     for step in 0..STEPS {
@@ -104,10 +104,7 @@ fn run(seed: u64) {
             twins.compare_views(&generator, step);
         }
     }
-    let seen = generator.seen();
-    // A comparison of refusals alone would prove little.
-    assert!(seen.completed > 0 && seen.granted > 10, "seed {seed}: {seen:?}");
-    assert!(seen.locked > 5 && seen.written > 0, "seed {seed}: {seen:?}");
+    generator.seen()
 }
 
 /// The seeds run in this process; `PALISADE_SEED` runs one more, `PALISADE_SEEDS` that many.
@@ -120,7 +117,15 @@ fn seeds() -> Vec<u64> {
 
 #[test]
 fn random_commands_come_to_the_same_on_sqlite_and_on_the_reference() {
+    let mut all = Seen::default();
     for seed in seeds() {
-        run(seed);
+        let seen = run(seed);
+        all.granted += seen.granted;
+        all.completed += seen.completed;
+        all.locked += seen.locked;
+        all.written += seen.written;
     }
+    // A comparison of refusals alone would prove little.
+    assert!(all.completed > 10 && all.granted > 100, "{all:?}");
+    assert!(all.locked > 100 && all.written > 10, "{all:?}");
 }

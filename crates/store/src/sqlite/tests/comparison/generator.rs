@@ -115,7 +115,7 @@ impl Generator {
         {
             return again;
         }
-        let command = match self.below(30) {
+        let command = match self.below(24) {
             0..=3 => self.submit(now),
             4..=7 => self.claim(),
             8..=9 => self.heartbeat(),
