@@ -96,6 +96,24 @@ impl Location {
     }
 }
 
+/// As it is parsed, settings included: those hold no secrets.
+impl std::fmt::Display for Location {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Folder(folder) => write!(formatter, "file://{}", folder.display()),
+            Self::Memory => formatter.write_str("memory:"),
+            Self::Bucket { scheme, bucket, prefix, settings } => {
+                let text = format!("{}://{bucket}/{prefix}", scheme.as_str());
+                let mut url = reqwest::Url::parse(&text).map_err(|_| std::fmt::Error)?;
+                if !settings.is_empty() {
+                    url.query_pairs_mut().extend_pairs(settings);
+                }
+                formatter.write_str(url.as_str())
+            }
+        }
+    }
+}
+
 impl std::str::FromStr for Location {
     type Err = Invalid;
 

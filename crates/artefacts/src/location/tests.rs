@@ -21,6 +21,10 @@ fn an_address_names_whose_bucket_which_prefix_and_settings() {
         let Ok(Location::Bucket { scheme, .. }) = text.parse() else { panic!("{text}") };
         assert_eq!(scheme, wanted);
     }
+    for text in [text, "gs://b/", "az://c/p", "file:///var/blobs", "memory:"] {
+        let location: Location = text.parse().expect("an address");
+        assert_eq!(location.to_string().parse(), Ok(location), "{text}");
+    }
     assert_eq!("file:///var/blobs".parse(), Ok(Location::Folder("/var/blobs".into())));
     assert_eq!("memory:".parse(), Ok(Location::Memory));
 }

@@ -4,7 +4,7 @@
 //! Where they are missing, a test says loudly that it was skipped; where `CI` is set, it fails.
 
 use std::{
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, Read as _, Seek as _},
     path::PathBuf,
     process::{Child, ChildStdout, Stdio},
 };
@@ -48,11 +48,14 @@ impl ObjectServer {
 
     #[expect(clippy::disallowed_methods, reason = "the tests' own servers start here alone")]
     fn start(name: &str, program: &PathBuf, words: &[&str]) -> Option<Self> {
+        // A file, not a pipe: whoever does not read a pipe stops its writer when it is full.
+        let mut said = tempfile::tempfile().expect("a temporary file");
+        let stderr = said.try_clone().expect("a second handle");
         let started = std::process::Command::new(program)
             .args(words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(stderr)
             .spawn();
         let mut child = match started {
             Ok(child) => child,
@@ -67,8 +70,10 @@ impl ObjectServer {
             }
             line.clear();
         }
-        let said = child.wait_with_output().map(|output| output.stderr).unwrap_or_default();
-        skipped(name, &String::from_utf8_lossy(&said))
+        let _ = child.wait();
+        let mut why = String::new();
+        let _ = said.rewind().and_then(|()| said.read_to_string(&mut why));
+        skipped(name, &why)
     }
 }
 
