@@ -116,9 +116,10 @@ impl Collector {
         else {
             unreachable!("each query is answered by its own kind")
         };
-        let released = match jobs.is_empty() {
-            true => 0,
-            false => self.store.run(ReleaseJobs { jobs, keep_ms }).await?.jobs.len(),
+        let released = if jobs.is_empty() {
+            0
+        } else {
+            self.store.run(ReleaseJobs { jobs, keep_ms }).await?.jobs.len()
         };
         self.jobs_after = next.unwrap_or(Number::ZERO);
         Ok(released)
@@ -133,9 +134,10 @@ impl Collector {
         let View::Unkept(blobs, next) = self.store.query(Query::Unkept(scan)).await? else {
             unreachable!("each query is answered by its own kind")
         };
-        let condemned = match blobs.is_empty() {
-            true => 0,
-            false => self.store.run(Collect { blobs, grace_ms }).await?.places.len(),
+        let condemned = if blobs.is_empty() {
+            0
+        } else {
+            self.store.run(Collect { blobs, grace_ms }).await?.places.len()
         };
         self.blobs_after = next.unwrap_or(Number::ZERO);
         Ok(condemned)
@@ -144,10 +146,10 @@ impl Collector {
     /// The places of what is condemned are cleared: those generations', and no others.
     async fn clear(&self) -> Result<usize, RoundError> {
         let places = self.delete_cases(Stage::Condemned, self.store.now()).await?;
-        match places.is_empty() {
-            true => Ok(0),
-            false => Ok(self.store.run(MarkCleared { places }).await?.places.len()),
+        if places.is_empty() {
+            return Ok(0);
         }
+        Ok(self.store.run(MarkCleared { places }).await?.places.len())
     }
 
     /// Tombstones whose time is over are forgotten, their places cleared once more: a late upload
@@ -156,13 +158,10 @@ impl Collector {
         let tombstone_ms = self.settings.tombstone_ms;
         let until = Timestamp(self.store.now().0.saturating_sub(tombstone_ms));
         let places = self.delete_cases(Stage::Cleared, until).await?;
-        match places.is_empty() {
-            true => Ok(0),
-            false => {
-                let forget = ForgetBlobs { places, tombstone_ms };
-                Ok(self.store.run(forget).await?.places.len())
-            }
+        if places.is_empty() {
+            return Ok(0);
         }
+        Ok(self.store.run(ForgetBlobs { places, tombstone_ms }).await?.places.len())
     }
 
     /// Deletes the places of cases, which are condemned for ever: to do it late, or twice, or

@@ -121,7 +121,7 @@ async fn signed_addresses_bring_the_bytes(bench: &OfServer, shows_types: bool) {
     let place = Place::new(palisade_core::Digest::of(&bytes), generation(1));
     write(&bench.blobs, place, u64::MAX, bytes.as_slice()).await.expect("written");
     let shown = Shown { media_type: "video/mp4", disposition: "inline; filename=\"a.mp4\"" };
-    let ttl = std::time::Duration::from_secs(60);
+    let ttl = std::time::Duration::from_mins(1);
     let url = bench.blobs.presigned(place, shown, ttl).await.expect("signed").expect("an address");
     let http = reqwest::Client::new();
     let whole = http.get(&url).send().await.expect("an answer");

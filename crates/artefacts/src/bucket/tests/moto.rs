@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use object_store::{ObjectStoreExt as _, path::Path};
+
 use super::{
     LONG_AGO, OfServer, fresh_prefix, large_blobs_go_in_parts, servers::ObjectServer,
     signed_addresses_bring_the_bytes, without_conditions,
@@ -64,10 +66,9 @@ async fn unfinished_uploads_of_the_dead_are_swept_when_they_are_old() {
     let mut kept = Vec::new();
     for one in [&bench, &neighbour] {
         for name in ["a/1", "b/2"] {
-            let path = one.bucket.prefix.clone().join("blobs").parts().collect();
-            let path: object_store::path::Path = path;
-            let path = object_store::path::Path::from(format!("{path}/{name}"));
-            kept.push(one.bucket.store.put_multipart_opts(&path, Default::default()).await);
+            let blobs = one.bucket.prefix.clone().join("blobs");
+            let path = Path::from(format!("{blobs}/{name}"));
+            kept.push(one.bucket.store.put_multipart(&path).await.expect("begun"));
         }
     }
     let listed = |one: &OfServer| {

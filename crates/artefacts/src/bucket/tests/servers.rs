@@ -5,7 +5,7 @@
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Seek as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, ChildStdout, Stdio},
 };
 
@@ -38,7 +38,7 @@ impl ObjectServer {
     pub(crate) fn azurite() -> Option<Self> {
         let root = folder().join("azurite").display().to_string();
         let words = ["-e", AZURITE, "--", &root, AZURITE_ACCOUNT, AZURITE_KEY];
-        Self::start("azurite", &PathBuf::from("node"), &words)
+        Self::start("azurite", Path::new("node"), &words)
     }
 
     /// The server's address.
@@ -47,7 +47,7 @@ impl ObjectServer {
     }
 
     #[expect(clippy::disallowed_methods, reason = "the tests' own servers start here alone")]
-    fn start(name: &str, program: &PathBuf, words: &[&str]) -> Option<Self> {
+    fn start(name: &str, program: &Path, words: &[&str]) -> Option<Self> {
         // A file, not a pipe: whoever does not read a pipe stops its writer when it is full.
         let mut said = tempfile::tempfile().expect("a temporary file");
         let stderr = said.try_clone().expect("a second handle");
