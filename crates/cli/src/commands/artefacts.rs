@@ -12,8 +12,8 @@ use crate::{exit::Usage, span::Span};
 /// Flags of a server about artefacts.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ArtefactArgs {
-    /// Where blobs live: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or
-    /// file:///FOLDER; in the data directory if not given. Credentials come from the environment
+    /// Where blobs live: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or
+    /// `file:///FOLDER`; in the data directory if not given. Credentials come from the environment
     /// (AWS_…, GOOGLE_…, AZURE_…) or the machine; settings may follow: ?endpoint=URL&region=NAME.
     #[arg(long, value_name = "URL", env = "PALISADE_ARTEFACTS")]
     artefacts: Option<String>,

@@ -84,6 +84,7 @@ impl Drop for ObjectServer {
     }
 }
 
+#[allow(clippy::print_stderr, reason = "a test that does not run says so")]
 fn skipped(name: &str, why: &str) -> Option<ObjectServer> {
     let text = format!("{name} cannot be started, `scripts/setup test` installs it:\n{why}");
     assert!(std::env::var_os("CI").is_none(), "{text}");

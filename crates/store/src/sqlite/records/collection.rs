@@ -15,6 +15,9 @@ use crate::{
     sqlite::values::{Columns, fault, instant, int, number},
 };
 
+/// What was found in a stretch, and where the next one begins.
+type Found<T> = (Vec<T>, Option<Number>);
+
 fn stage_word(stage: Stage) -> &'static str {
     match stage {
         Stage::Idle => "idle",
@@ -173,7 +176,7 @@ pub(in crate::sqlite) fn set_released(
 pub(in crate::sqlite) fn unkept(
     connection: &Connection,
     scan: &Scan,
-) -> Result<(Vec<(Digest, Number)>, Option<Number>), Fault> {
+) -> Result<Found<(Digest, Number)>, Fault> {
     let sql = "SELECT generation, digest FROM \
                (SELECT generation, digest, state FROM blobs WHERE generation > ?1 \
                 ORDER BY generation LIMIT ?2) AS stretch \
@@ -200,7 +203,7 @@ pub(in crate::sqlite) fn past_jobs(
     connection: &Connection,
     scan: &Scan,
     until: Timestamp,
-) -> Result<(Vec<JobId>, Option<Number>), Fault> {
+) -> Result<Found<JobId>, Fault> {
     let sql = "SELECT id FROM (SELECT id, live, moved_at_ms FROM jobs WHERE id > ?1 \
                ORDER BY id LIMIT ?2) WHERE live = 0 AND moved_at_ms <= ?3 \
                AND id NOT IN (SELECT job FROM released_jobs) ORDER BY id";
