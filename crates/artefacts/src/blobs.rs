@@ -1,11 +1,11 @@
 //! The contract of a place for immutable bytes.
 
-use std::{fmt, path::PathBuf};
+use std::{fmt, path::PathBuf, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use palisade_core::{Digest, Number};
+use palisade_core::{Digest, Number, Timestamp};
 
 use crate::{BlobError, ByteRange, Place};
 
@@ -57,6 +57,33 @@ pub trait Blobs: fmt::Debug + Send + Sync {
     /// The file that holds the blob, when this backend keeps plain files on this machine. Whether
     /// it is there is not looked at. It is to be read only: writing to it corrupts the blob.
     fn local_path(&self, place: Place) -> Option<PathBuf>;
+
+    /// An address at which whoever has it may read what is at `place`, ranges too, until `ttl` is
+    /// over. Whether something is there is not looked at. None: this backend gives none, the bytes
+    /// have to be sent through.
+    async fn presigned(
+        &self,
+        _place: Place,
+        _shown: Shown<'_>,
+        _ttl: Duration,
+    ) -> Result<Option<String>, BlobError> {
+        Ok(None)
+    }
+
+    /// Removes what is left of uploads that nobody goes on with: of dead processes, or begun
+    /// before `before`. Never touches a place. Answers how many.
+    async fn sweep(&self, _before: Timestamp) -> Result<u64, BlobError> {
+        Ok(0)
+    }
+}
+
+/// How a blob is to be shown by who sends it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shown<'text> {
+    /// Its media type.
+    pub media_type: &'text str,
+    /// The `Content-Disposition`.
+    pub disposition: &'text str,
 }
 
 /// An upload under way. Dropped, it leaves nothing.

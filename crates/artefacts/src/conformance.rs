@@ -7,10 +7,11 @@ pub mod faulty;
 pub mod registers;
 mod registers_doubt;
 
-/// Makes a test of every named case of a suite, each on a fresh bench.
+/// Makes something of every named case of a suite, each on a fresh bench: `each`, a test of its
+/// own; `all`, one after the other, for benches whose server takes its time to start.
 #[macro_export]
 macro_rules! conformance_cases {
-    ($bench:expr, $suite:path, [$($case:ident),* $(,)?]) => {
+    (each => $bench:expr, $suite:path, [$($case:ident),* $(,)?]) => {
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
             async fn $case() {
@@ -20,14 +21,27 @@ macro_rules! conformance_cases {
             }
         )*
     };
+    (all => $bench:expr, $suite:path, [$($case:ident),* $(,)?]) => {
+        $({
+            use $suite as suite;
+            let bench = $bench.await;
+            // Shown when a later assertion fails: it names the case.
+            println!("{}", stringify!($case));
+            Box::pin(suite::$case(&bench)).await;
+        })*
+    };
 }
 
-/// The tests of a [`Blobs`](crate::Blobs): `blob_conformance!(Bench::new())`.
+/// The tests of a [`Blobs`](crate::Blobs): `blob_conformance!(Bench::new())`, or all of them
+/// inside one test: `blob_conformance!(all => Bench::new())`.
 #[macro_export]
 macro_rules! blob_conformance {
     ($bench:expr) => {
+        $crate::blob_conformance!(each => $bench);
+    };
+    ($how:ident => $bench:expr) => {
         $crate::conformance_cases!(
-            $bench,
+            $how => $bench,
             $crate::conformance::blobs,
             [
                 a_blob_is_read_back_as_it_was_written,
@@ -53,12 +67,15 @@ macro_rules! blob_conformance {
 }
 
 /// The tests of a [`CompareAndSwap`](crate::register::CompareAndSwap), as cells and under a
-/// register: `register_conformance!(fresh_bench())`.
+/// register: `register_conformance!(fresh_bench())`, or `register_conformance!(all => …)`.
 #[macro_export]
 macro_rules! register_conformance {
     ($bench:expr) => {
+        $crate::register_conformance!(each => $bench);
+    };
+    ($how:ident => $bench:expr) => {
         $crate::conformance_cases!(
-            $bench,
+            $how => $bench,
             $crate::conformance::cells,
             [
                 what_was_swapped_in_is_read_back,
@@ -72,7 +89,7 @@ macro_rules! register_conformance {
             ]
         );
         $crate::conformance_cases!(
-            $bench,
+            $how => $bench,
             $crate::conformance::registers,
             [
                 a_writer_paused_before_its_swap_is_refused,

@@ -53,6 +53,19 @@ pub enum BlobError {
     /// The source of an upload could not be read to its end. Nothing was kept.
     #[error("the source of the upload could not be read")]
     Source(#[source] io::Error),
+    /// An object store did not do it: out of reach, without permission, or an answer that makes no
+    /// sense. Retries within the budget have been made.
+    #[error("{store} could not {doing} {what}")]
+    Store {
+        /// The store's name.
+        store: String,
+        /// What was being done, as a verb phrase.
+        doing: &'static str,
+        /// To which object.
+        what: String,
+        /// What it said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The storage failed: a missing folder, a permission, a broken disk.
     #[error("could not {doing} {}", path.display())]
     Io {
@@ -78,7 +91,7 @@ pub enum BlobErrorKind {
     DiskFull,
     /// Whoever sent the bytes stopped; they may send them again.
     Interrupted,
-    /// An operator's case: permission, missing folder, broken disk.
+    /// An operator's case: permission, missing folder, broken disk, a store out of reach.
     Io,
 }
 
@@ -93,7 +106,7 @@ impl BlobError {
             }
             Self::DiskFull { .. } => BlobErrorKind::DiskFull,
             Self::Source(_) => BlobErrorKind::Interrupted,
-            Self::Io { .. } => BlobErrorKind::Io,
+            Self::Store { .. } | Self::Io { .. } => BlobErrorKind::Io,
         }
     }
 

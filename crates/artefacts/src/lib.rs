@@ -9,18 +9,23 @@
 //! randomness are arguments.
 
 pub mod blobs;
+pub mod bucket;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 pub mod error;
 pub mod local;
+pub mod location;
 pub mod memory;
+pub mod objects;
 pub mod place;
 pub mod register;
 pub mod transfer;
 
-pub use blobs::{BlobReader, Blobs, Staged, Upload};
+pub use blobs::{BlobReader, Blobs, Shown, Staged, Upload};
 pub use error::{BlobError, BlobErrorKind};
 pub use local::LocalBlobs;
+pub use location::{Location, Opened};
 pub use memory::MemoryBlobs;
+pub use objects::ObjectBlobs;
 pub use place::{ByteRange, Place};
 pub use transfer::{read_to_vec, write, write_unnamed};

@@ -23,6 +23,7 @@ use std::{
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
+use palisade_core::Timestamp;
 
 pub(crate) use self::durable::{create_folder, sync_folder};
 use self::layout::Layout;
@@ -122,6 +123,12 @@ impl Blobs for LocalBlobs {
 
     fn local_path(&self, place: Place) -> Option<PathBuf> {
         Some(self.shared.layout.file(place))
+    }
+
+    /// A living writer's file is locked, however long it takes: time is not asked.
+    async fn sweep(&self, _before: Timestamp) -> Result<u64, BlobError> {
+        let arriving = self.shared.layout.arriving();
+        blocking(move || steps::sweep(&arriving)).await
     }
 }
 

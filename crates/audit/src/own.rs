@@ -191,7 +191,8 @@ impl Translator {
             | What::LockWaiting { .. }
             | What::LockLeft { .. }
             | What::ObjectWritten { .. }
-            | What::ObjectRaised { .. } => {}
+            | What::ObjectRaised { .. }
+            | What::Released => {}
         }
     }
 

@@ -3,6 +3,8 @@
 //! The collector is a process that can pause too, and object stores delete without a condition.
 //! So a blob's place is `digest/generation`, and a place is never named again once condemned.
 
+pub mod collect;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Digest, Number, refusal::Refusal};

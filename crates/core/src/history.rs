@@ -214,6 +214,8 @@ pub enum What {
         /// The fence now.
         fence: Number,
     },
+    /// A job's time was over: its inputs and outputs are no longer kept by it.
+    Released,
 }
 
 impl From<LockEvent> for What {
@@ -315,6 +317,7 @@ impl std::fmt::Display for What {
                 write!(formatter, "token {token} deleted it, version {version}")
             }
             Self::ObjectRaised { fence } => write!(formatter, "the fence was raised to {fence}"),
+            Self::Released => formatter.write_str("its time was over, nothing of it is kept"),
         }
     }
 }

@@ -11,6 +11,8 @@ use palisade_artefacts::Blobs;
 use palisade_core::{Digest, clock::Entropy, recipe::RecipeBook};
 use palisade_store::Store;
 
+use crate::collector::Collection;
+
 /// What a server is built from.
 #[derive(Debug, Clone)]
 pub struct ServerParts {
@@ -54,6 +56,14 @@ pub struct ServerConfig {
     pub stop_within: Duration,
     /// The most connections at once; more wait at the door.
     pub connections_max: usize,
+    /// How long an address is good to which a download is sent on, where the blobs' backend signs
+    /// such. None: everything is sent through the server.
+    pub presign: Option<Duration>,
+    /// Where workers find the blobs themselves. Given, they may bring blobs there without the
+    /// server, and say so.
+    pub artefacts: Option<String>,
+    /// When what nobody keeps is cleared away.
+    pub collection: Collection,
 }
 
 impl Default for ServerConfig {
@@ -72,6 +82,9 @@ impl Default for ServerConfig {
             look_every: Duration::from_millis(250),
             stop_within: Duration::from_secs(10),
             connections_max: 20_000,
+            presign: Some(Duration::from_mins(5)),
+            artefacts: None,
+            collection: Collection::default(),
         }
     }
 }

@@ -9,6 +9,7 @@
 mod accept;
 mod app;
 mod claims;
+mod collector;
 mod config;
 mod dispatch;
 mod edge;
@@ -26,6 +27,7 @@ mod server;
 mod sessions;
 mod system;
 
+pub use collector::Collection;
 pub use config::{ServerConfig, ServerParts, Tokens, TokensError};
 pub use server::{Server, StartError};
 pub use system::{SystemClock, SystemEntropy};

@@ -186,7 +186,7 @@ impl From<BlobError> for Rejection {
                 let detail = format!("the stored bytes of blob {} are damaged", place.digest);
                 Self::internal(Problem::new(500, "internal", detail), internal)
             }
-            BlobError::Io { .. } => {
+            BlobError::Store { .. } | BlobError::Io { .. } => {
                 let detail = "the storage of blobs is unavailable; nothing was done, ask again";
                 Self::internal(Problem::unavailable(detail), internal)
             }

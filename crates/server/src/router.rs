@@ -12,8 +12,8 @@ use crate::{
     edge, problems,
     problems::Reply,
     routes::{
-        attempts, blobs, claims, events, health, heartbeats, jobs, locks, objects, outputs, pages,
-        progress, recipes, submit, wishes, workers,
+        artefacts, attempts, blobs, claims, events, health, heartbeats, jobs, locks, objects,
+        outputs, pages, progress, recipes, submit, wishes, workers,
     },
 };
 
@@ -42,6 +42,8 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/v1/workers/{name}/session", get(workers::session)),
         ("/v1/blobs/{digest}", get(blobs::get).put(blobs::put)),
         ("/v1/blobs/{digest}/pin", post(blobs::pin)),
+        ("/v1/blobs/{digest}/finish", post(artefacts::finish)),
+        ("/v1/artefacts", get(artefacts::show)),
         ("/v1/locks", get(locks::list)),
         ("/v1/locks/{*path}", get(locks::show).post(locks::verb)),
         ("/v1/objects", get(objects::list)),

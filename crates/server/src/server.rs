@@ -8,6 +8,7 @@ use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
 use crate::{
     accept,
     app::App,
+    collector,
     config::{ServerConfig, ServerParts},
     dispatch::{self, Returned},
     router,
@@ -58,6 +59,7 @@ impl Server {
             tokio::spawn(dispatch::tell_news(app.clone(), changes)),
             tokio::spawn(dispatch::keep_time(app.clone())),
             tokio::spawn(dispatch::suspect(app.clone())),
+            tokio::spawn(collector::keep_collecting(app.clone())),
         ];
         let handing_back = tokio::spawn(dispatch::hand_back(app.clone(), returned));
         let serving = tokio::spawn(accept::serve(

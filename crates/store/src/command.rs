@@ -3,6 +3,7 @@
 //! A command carries everything that its rule needs from outside, randomness included, so that
 //! the same commands on the same records always come to the same.
 
+mod collect;
 mod effects;
 
 use palisade_core::{
@@ -17,6 +18,7 @@ use palisade_core::{
 };
 use serde::{Deserialize, Serialize};
 
+pub use collect::{Collect, ForgetBlobs, MarkCleared, Places, ReleaseJobs, Released};
 pub use effects::{
     AcquireLock, DeleteObject, LeaveLock, PutObject, RaiseObject, ReleaseLock, RenewLock,
 };
@@ -60,6 +62,14 @@ pub enum Command {
     DeleteObject(DeleteObject),
     /// A holder raises a fenced object's fence without writing.
     RaiseObject(RaiseObject),
+    /// The collector looks at blobs that seem unkept.
+    Collect(Collect),
+    /// The collector has cleared places.
+    MarkCleared(MarkCleared),
+    /// The collector has cleared places for the last time.
+    ForgetBlobs(ForgetBlobs),
+    /// Jobs whose time is over.
+    ReleaseJobs(ReleaseJobs),
     /// Time passes: record the clock, give up what was lost too often.
     Tick,
 }
@@ -86,6 +96,10 @@ pub enum Answer {
     PutObject(Written),
     DeleteObject(Written),
     RaiseObject(Written),
+    Collect(Places),
+    MarkCleared(Places),
+    ForgetBlobs(Places),
+    ReleaseJobs(Released),
     Tick(Ticked),
 }
 
@@ -137,6 +151,10 @@ verbs! {
     PutObject => Written,
     DeleteObject => Written,
     RaiseObject => Written,
+    Collect => Places,
+    MarkCleared => Places,
+    ForgetBlobs => Places,
+    ReleaseJobs => Released,
 }
 
 /// A wish, and the id under which it gets the same answer when asked again.

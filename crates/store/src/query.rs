@@ -2,7 +2,10 @@
 
 use palisade_core::{
     Digest, JobId, LockName, Number, ObjectKey, RecipeName, SessionId, Timestamp, WorkerName,
-    blob::Blob,
+    blob::{
+        Blob,
+        collect::{Case, Stage},
+    },
     history::Event,
     job::{Job, JobState},
     lease::Lease,
@@ -40,6 +43,37 @@ pub enum Query {
     Objects(Page),
     /// How many jobs stand in each state.
     Counts,
+    /// Blobs that nothing keeps, in one stretch of all; pins count until they are dropped.
+    Unkept(Scan),
+    /// Blobs in the collector's hands.
+    Cases(Cases),
+    /// Jobs that are over, moved last at `until` or before, and not released, in one stretch.
+    PastJobs {
+        /// The stretch.
+        scan: Scan,
+        /// The instant.
+        until: Timestamp,
+    },
+}
+
+/// A stretch of all records of a kind: a walk over all of them costs little at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scan {
+    /// Records after this number: zero, or where the last stretch ended.
+    pub after: Number,
+    /// How many records to look at; at least one.
+    pub length: usize,
+}
+
+/// Which cases of the collector are shown, the oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cases {
+    /// Of this stage.
+    pub stage: Stage,
+    /// In it (once condemned: condemned) since then or earlier.
+    pub until: Timestamp,
+    /// At most so many.
+    pub limit: usize,
 }
 
 /// A page of things that are listed by their names.
@@ -89,6 +123,10 @@ pub enum View {
     Object(Option<Box<Object>>),
     Objects(Vec<Object>),
     Counts(Vec<(JobState, u64)>),
+    /// With where the next stretch begins; none: that was the last.
+    Unkept(Vec<(Digest, Number)>, Option<Number>),
+    Cases(Vec<Case>),
+    PastJobs(Vec<JobId>, Option<Number>),
 }
 
 /// A lease that is held.

@@ -2,7 +2,7 @@
 
 use palisade_core::{
     Digest, JobId, LockName, Number, ObjectKey, RequestId, SessionId, Tenant, Timestamp,
-    blob::Blob,
+    blob::{Blob, collect::Case},
     history::Event,
     job::Job,
     lease::Lease,
@@ -54,7 +54,7 @@ pub enum Keeper {
 /// - Jobs answered here carry, for each open attempt, the lease as last renewed, including
 ///   renewals that live in memory alone.
 /// - `draw` never answers a number twice, whatever happens to the transaction.
-pub trait Tables: LockTables + ObjectTables {
+pub trait Tables: LockTables + ObjectTables + CollectorTables {
     /// Draws the next number.
     fn draw(&mut self) -> Result<Number, Fault>;
 
@@ -151,6 +151,30 @@ pub trait ObjectTables {
     fn put_object(&mut self, object: &Object) -> Result<(), Fault>;
     /// The job of which an attempt has this token, closed ones included.
     fn job_of_token(&mut self, token: Number) -> Result<Option<JobId>, Fault>;
+}
+
+/// What the collector needs inside one transaction.
+pub trait CollectorTables {
+    /// One generation of a digest, whether it is the newest or not.
+    fn generation(&mut self, digest: Digest, generation: Number) -> Result<Option<Blob>, Fault>;
+    /// Whether anything keeps a generation.
+    fn is_kept(&mut self, digest: Digest, generation: Number) -> Result<bool, Fault>;
+    /// Drops one keeper of all generations of a digest.
+    fn unkeep_blob(&mut self, digest: Digest, keeper: &Keeper) -> Result<(), Fault>;
+    /// Drops the pins whose instant is `now` or before.
+    fn drop_passed_pins(&mut self, now: Timestamp) -> Result<(), Fault>;
+    /// A generation's case.
+    fn case(&mut self, digest: Digest, generation: Number) -> Result<Option<Case>, Fault>;
+    /// Writes a case, new or moved on.
+    fn put_case(&mut self, case: &Case) -> Result<(), Fault>;
+    /// Closes a case.
+    fn drop_case(&mut self, digest: Digest, generation: Number) -> Result<(), Fault>;
+    /// Forgets a condemned generation, and its case.
+    fn forget_blob(&mut self, digest: Digest, generation: Number) -> Result<(), Fault>;
+    /// Whether a job was released: it no longer keeps its inputs and outputs.
+    fn is_released(&mut self, job: JobId) -> Result<bool, Fault>;
+    /// Says that a job is released, or that it is not.
+    fn set_released(&mut self, job: JobId, released: bool) -> Result<(), Fault>;
 }
 
 /// The leases that are held. Reads see the changes of this transaction; a rollback undoes them.

@@ -1,6 +1,7 @@
 //! The seam to the server: the verbs of a worker. HTTP in production; a script in tests, a
 //! simulated network in simulations.
 
+mod direct;
 mod http;
 
 use std::path::Path;

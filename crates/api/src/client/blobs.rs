@@ -8,12 +8,15 @@ use palisade_core::{Digest, digest::Hasher, lease::Pair};
 use reqwest::{Body, Method, Response};
 use tokio::io::AsyncReadExt;
 
-use crate::wire::{BlobView, PairWire, PinRequest, PinResponse};
+use crate::wire::{ArtefactsView, BlobView, FinishRequest, PairWire, PinRequest, PinResponse};
 
 use super::{Client, ClientError};
 
 /// How much of a file is read at once.
 const CHUNK_BYTES: usize = 256 * 1024;
+
+/// How often an upload begins again because its place was condemned meanwhile.
+const TRIES: u32 = 3;
 
 /// What an upload is for: it decides how long the blob is kept before a commit names it.
 #[derive(Debug, Clone)]
@@ -51,12 +54,44 @@ impl Client {
         path: &Path,
         purpose: &Upload,
     ) -> Result<(Digest, u64), ClientError> {
-        let (digest, size_bytes) = hash_file(path).await.map_err(|e| file_error(path, e))?;
-        let pin: PinResponse = self.post(&format!("/blobs/{digest}/pin"), &purpose.pin()).await?;
-        if !pin.present {
-            self.put_blob(path, digest, size_bytes, purpose).await?;
+        let (digest, size_bytes) = Self::hash(path).await?;
+        let mut tries = TRIES;
+        loop {
+            if self.pin(digest, purpose).await?.present {
+                return Ok((digest, size_bytes));
+            }
+            match self.put_blob(path, digest, size_bytes, purpose).await {
+                Ok(_) => return Ok((digest, size_bytes)),
+                // Its place was condemned while it was on its way: it gets another one.
+                Err(error) if tries > 0 && error.code() == Some("stale_generation") => tries -= 1,
+                Err(error) => return Err(error),
+            }
         }
-        Ok((digest, size_bytes))
+    }
+
+    /// A file's digest and size.
+    pub async fn hash(path: &Path) -> Result<(Digest, u64), ClientError> {
+        hash_file(path).await.map_err(|error| file_error(path, error))
+    }
+
+    /// Asks whether a blob is there, and keeps it if it is. If not, it may be written to the
+    /// generation that is answered, by who sees the blobs' place.
+    pub async fn pin(&self, digest: Digest, purpose: &Upload) -> Result<PinResponse, ClientError> {
+        self.post(&format!("/blobs/{digest}/pin"), &purpose.pin()).await
+    }
+
+    /// Says that a blob was written to its place.
+    pub async fn finish_blob(
+        &self,
+        digest: Digest,
+        written: &FinishRequest,
+    ) -> Result<BlobView, ClientError> {
+        self.post(&format!("/blobs/{digest}/finish"), written).await
+    }
+
+    /// Where the blobs live.
+    pub async fn artefacts(&self) -> Result<ArtefactsView, ClientError> {
+        self.get("/artefacts").await
     }
 
     async fn put_blob(

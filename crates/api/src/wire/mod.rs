@@ -26,7 +26,7 @@ pub use views::{
     JobList, JobView, LeaseHeldView, ProgressView, SubmissionView, WorkerList, WorkerView,
 };
 pub use workers::{
-    CapabilityWire, ClaimRequest, ClaimResponse, GrantWire, HeartbeatRequest, HeartbeatResponse,
-    LeaseAnswer, LeaseStatus, LeaseWire, PauseWire, PinRequest, PinResponse, ProgressRequest,
-    ProgressWire, ReleasedWire, SessionEvent,
+    ArtefactsView, CapabilityWire, ClaimRequest, ClaimResponse, FinishRequest, GrantWire,
+    HeartbeatRequest, HeartbeatResponse, LeaseAnswer, LeaseStatus, LeaseWire, PauseWire,
+    PinRequest, PinResponse, ProgressRequest, ProgressWire, ReleasedWire, SessionEvent,
 };

@@ -219,6 +219,31 @@ pub struct PinResponse {
     /// Its length. Known once present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
+    /// If not, and the writer sees the place where blobs live: write it to `digest/generation`,
+    /// then say so (`POST /v1/blobs/{digest}/finish`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u64>,
+}
+
+/// `POST /v1/blobs/{digest}/finish`: a worker has written a blob to its place itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FinishRequest {
+    /// The generation that it was written to.
+    pub generation: u64,
+    /// Its length.
+    pub size_bytes: u64,
+}
+
+/// `GET /v1/artefacts`: where the blobs live.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArtefactsView {
+    /// Where workers may write blobs themselves (`s3://bucket/prefix`); none: nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// How long a signed address of a download is good, in ms; none: there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub presign_ms: Option<u64>,
 }
 
 /// One line of a worker's session stream (`GET /v1/workers/{name}/session?session=ID`, a JSON

@@ -164,3 +164,15 @@ pub async fn fifty_racing_swaps_lose_none(bench: &Bench) {
 pub async fn the_probe_finds_no_lie(bench: &Bench) {
     crate::register::probe::probe(Arc::clone(&bench.cells), 77).await.expect("no liar");
 }
+
+/// Not part of the suite: what a store that declares no conditional writes must do instead.
+/// Nothing is written, and it says so.
+pub async fn a_store_without_conditions_refuses_them(cells: &dyn CompareAndSwap) {
+    let at = key("never");
+    let version = Version { e_tag: Some("\"1\"".to_owned()), version: Some("1".to_owned()) };
+    for expected in [None, Some(&version)] {
+        let swap = cells.swap(&at, expected, Bytes::from_static(b"must not come")).await;
+        assert!(matches!(swap, Swap::NotDone(_)), "{swap:?}");
+        assert_eq!(cells.read(&at).await.expect("read"), None);
+    }
+}

@@ -27,14 +27,16 @@ impl BucketCells {
         Self { store, prefix }
     }
 
-    /// Removes what probes have left, and nothing else.
-    pub async fn sweep_probes(&self) -> Result<(), CellError> {
-        let probes = self.prefix.clone().join(PROBE_PREFIX);
-        let found = self.store.list(Some(&probes)).map_ok(|meta| meta.location);
+    /// Removes what the probe with this nonce has left, and nothing else: another server may be
+    /// probing now.
+    pub async fn sweep_probe(&self, nonce: u128) -> Result<(), CellError> {
+        let of_nonce = format!("{nonce:032x}");
+        let probe = self.prefix.clone().join(PROBE_PREFIX).join(of_nonce);
+        let found = self.store.list(Some(&probe)).map_ok(|meta| meta.location);
         let gone = self.store.delete_stream(Box::pin(found));
         gone.try_for_each(|_| std::future::ready(Ok(())))
             .await
-            .map_err(|error| CellError::new(self.name(), "sweep the probes", error))
+            .map_err(|error| CellError::new(self.name(), "sweep the probe", error))
     }
 
     fn path(&self, key: &Key) -> Path {

@@ -76,7 +76,7 @@ pub enum Lie {
 }
 
 /// Tries what `cells` does with conditions. `nonce` is random, so that the probe's objects are its
-/// own; a few small ones stay behind ([`super::BucketCells::sweep_probes`]).
+/// own; a few small ones stay behind ([`super::BucketCells::sweep_probe`]).
 pub async fn probe(cells: Arc<dyn CompareAndSwap>, nonce: u128) -> Result<(), ProbeError> {
     let probe = Probe { cells, nonce };
     for round in 0..ROUNDS {

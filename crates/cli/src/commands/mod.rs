@@ -1,5 +1,6 @@
 //! One file a verb.
 
+pub(crate) mod artefacts;
 pub(crate) mod audit;
 pub(crate) mod cancel;
 pub(crate) mod demo;

@@ -3,12 +3,14 @@
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::Context;
-use palisade_artefacts::LocalBlobs;
+use palisade_artefacts::Blobs;
 use palisade_server::{Server, ServerConfig, ServerParts, Tokens};
 use palisade_store::sqlite::SqliteStore;
 use palisade_worker::{entropy::OsEntropy, recipes};
 
 use crate::{edge::SystemClock, logs, output, signals};
+
+use super::artefacts::ArtefactArgs;
 
 /// Flags of `serve`.
 #[derive(Debug, clap::Args)]
@@ -21,6 +23,8 @@ pub(crate) struct ServeArgs {
     /// A file of tokens, one a line; requests must then bring one of them.
     #[arg(long, value_name = "FILE")]
     pub(crate) tokens: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) artefacts: ArtefactArgs,
     /// A name under which clients address this server, where it is no address; may be repeated.
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
@@ -37,9 +41,16 @@ pub(crate) struct PlaceArgs {
     pub(crate) recipes: Option<PathBuf>,
 }
 
+/// A server that runs.
+pub(crate) struct Serving {
+    pub(crate) server: Server,
+    /// The blobs, if workers of this process may write to them past the server.
+    pub(crate) shared: Option<Arc<dyn Blobs>>,
+}
+
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     logs::start("info");
-    let server = start(&args).await?;
+    let Serving { server, .. } = start(&args).await?;
     output::note(&format!("palisade: serving at {}", server.url()));
     signals::asked_to_end().await?;
     let finished = server.stop().await;
@@ -47,7 +58,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Opens what is in the data directory, and serves it.
-pub(crate) async fn start(args: &ServeArgs) -> anyhow::Result<Server> {
+pub(crate) async fn start(args: &ServeArgs) -> anyhow::Result<Serving> {
     let tokens = args.tokens.as_deref().map(Tokens::read).transpose()?;
     let book = recipes::load(args.place.recipes.as_deref())?;
     let data = args.place.data.clone();
@@ -55,18 +66,20 @@ pub(crate) async fn start(args: &ServeArgs) -> anyhow::Result<Server> {
     let store =
         tokio::task::spawn_blocking(move || SqliteStore::open(&data, Arc::new(SystemClock::new())));
     let store = store.await.context("opening the store panicked")??;
-    let blobs = LocalBlobs::open(args.place.data.join("blobs")).await?;
+    let opened = args.artefacts.open(&args.place.data).await?;
     let config = ServerConfig {
         listen: args.listen,
         hosts: args.hosts.clone(),
         tokens,
-        ..ServerConfig::default()
+        ..args.artefacts.configure(ServerConfig::default())?
     };
     let parts = ServerParts {
         store: Arc::new(store),
-        blobs: Arc::new(blobs),
+        blobs: Arc::clone(&opened.blobs),
         recipes: book,
         entropy: Arc::new(OsEntropy),
     };
-    Ok(Server::start(config, parts).await?)
+    let server = Server::start(config, parts).await?;
+    let shared = args.artefacts.shared()?.map(|_| opened.blobs);
+    Ok(Serving { server, shared })
 }

@@ -10,7 +10,8 @@ use palisade_worker::{Worker, events::NoEvents};
 use crate::{args::Common, logs, output, signals::EndSignals};
 
 use super::{
-    serve::{self, PlaceArgs, ServeArgs},
+    artefacts::ArtefactArgs,
+    serve::{self, PlaceArgs, ServeArgs, Serving},
     worker::{self, HowArgs, Place, ServerAddress},
 };
 
@@ -31,9 +32,10 @@ pub(crate) async fn run(args: UpArgs, common: Common) -> anyhow::Result<ExitCode
     let token = super::token(&common)?;
     let token = token.as_deref();
     let mut signals = EndSignals::listen()?;
-    let server = serve::start(&args.serve).await?;
+    let serving = serve::start(&args.serve).await?;
     let workers =
-        start_workers(&server, &args.serve.place, (args.workers, &args.how), token).await?;
+        start_workers(&serving, &args.serve.place, (args.workers, &args.how), token).await?;
+    let server = serving.server;
     output::note(&format!("palisade: serving at {}, {} worker(s)", server.url(), workers.len()));
     signals.next().await;
     tokio::select! {
@@ -53,14 +55,14 @@ async fn finish(mut workers: Vec<Worker>) {
 }
 
 async fn start_workers(
-    server: &Server,
+    serving: &Serving,
     place: &PlaceArgs,
     (count, how): (u16, &HowArgs),
     token: Option<&str>,
 ) -> anyhow::Result<Vec<Worker>> {
     // A server that asks for a token lets its own workers in with one of them.
-    let (url, mut workers) = (server.url(), Vec::new());
-    let address = ServerAddress { url: &url, token };
+    let (url, mut workers) = (serving.server.url(), Vec::new());
+    let address = ServerAddress { url: &url, token, blobs: serving.shared.as_ref() };
     for number in 1..=count {
         let name = format!("local-{number}").parse().context("a worker's name")?;
         let data = place.data.join("workers").join(number.to_string());
@@ -105,11 +107,13 @@ impl Embedded {
         };
         let place = PlaceArgs { data, recipes: options.recipes.clone() };
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        let args = ServeArgs { place, listen, tokens: None, hosts: Vec::new() };
-        let server = serve::start(&args).await?;
+        let artefacts = ArtefactArgs::default();
+        let args = ServeArgs { place, listen, tokens: None, hosts: Vec::new(), artefacts };
+        let serving = serve::start(&args).await?;
         let how = HowArgs::default();
-        let mut workers = start_workers(&server, &args.place, (1, &how), None).await?;
+        let mut workers = start_workers(&serving, &args.place, (1, &how), None).await?;
         let worker = workers.pop().expect("one was started");
+        let server = serving.server;
         let client = Client::new(&server.url())?;
         Ok(Self { client, server, worker, _temporary: temporary })
     }

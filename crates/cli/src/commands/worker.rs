@@ -7,7 +7,8 @@ use std::{
 };
 
 use anyhow::Context;
-use palisade_core::WorkerName;
+use palisade_artefacts::{Blobs, Location};
+use palisade_core::{Invalid, WorkerName};
 use palisade_worker::{
     Components, Worker, WorkerConfig,
     clock::BoottimeClock,
@@ -23,6 +24,8 @@ use palisade_worker::{
 
 use crate::{args::Common, exit::Usage, logs, output, signals::EndSignals, span::Span};
 
+use super::artefacts::environment;
+
 /// Flags of `worker`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorkerArgs {
@@ -35,6 +38,11 @@ pub(crate) struct WorkerArgs {
     /// A folder of TOML files with an operator's own recipes, as the server has them.
     #[arg(long, value_name = "DIR")]
     recipes: Option<PathBuf>,
+    /// Bring outputs to where the server's blobs live, without the server in between: as the
+    /// server's own --artefacts, or `auto` to ask the server. Credentials come from this worker's
+    /// environment.
+    #[arg(long, value_name = "URL", env = "PALISADE_WORKER_ARTEFACTS")]
+    artefacts: Option<String>,
     #[command(flatten)]
     how: HowArgs,
     /// Print what happens as JSON lines on standard output.
@@ -94,7 +102,11 @@ pub(crate) async fn run(args: WorkerArgs, common: Common) -> anyhow::Result<Exit
     let place = Place { data: &args.data, recipes: args.recipes.as_deref() };
     let mut signals = EndSignals::listen()?;
     let token = super::token(&common)?;
-    let server = ServerAddress { url, token: token.as_deref() };
+    let blobs = match &args.artefacts {
+        Some(text) => Some(shared_blobs(text, &common).await?),
+        None => None,
+    };
+    let server = ServerAddress { url, token: token.as_deref(), blobs: blobs.as_ref() };
     let mut worker = start(server, name, &place, &args.how, events).await?;
     signals.next().await;
     worker.drain();
@@ -117,6 +129,20 @@ pub(crate) struct Place<'path> {
 pub(crate) struct ServerAddress<'text> {
     pub(crate) url: &'text str,
     pub(crate) token: Option<&'text str>,
+    /// Where its blobs live, if this worker brings outputs there itself.
+    pub(crate) blobs: Option<&'text Arc<dyn Blobs>>,
+}
+
+/// Opens the place where the server's blobs live.
+async fn shared_blobs(text: &str, common: &Common) -> anyhow::Result<Arc<dyn Blobs>> {
+    let text = if text == "auto" {
+        let told = super::client(common)?.artefacts().await?.url;
+        told.context("artefacts: the server keeps them to itself; start it with --artefacts URL")?
+    } else {
+        text.to_owned()
+    };
+    let location: Location = text.parse().map_err(|error: Invalid| Usage(error.to_string()))?;
+    Ok(location.open(&environment()).await?.blobs)
 }
 
 /// Starts a worker of that server.
@@ -147,8 +173,12 @@ pub(crate) async fn start(
         free_bytes_min: how.keep_free.saturating_mul(1 << 20),
         ..WorkerConfig::new(name, place.data.to_owned())
     };
+    let mut connector = HttpConnector::new(server.url, server.token)?;
+    if let Some(blobs) = server.blobs {
+        connector = connector.with_blobs(Arc::clone(blobs));
+    }
     let parts = Components {
-        connector: Arc::new(HttpConnector::new(server.url, server.token)?),
+        connector: Arc::new(connector),
         timer: Arc::new(BoottimeClock),
         entropy: Arc::new(OsEntropy),
         runner: Arc::new(runner),

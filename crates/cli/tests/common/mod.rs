@@ -39,6 +39,11 @@ impl Stage {
 
     pub async fn set_with(more: &[&str]) -> Self {
         let dir = tempfile::tempdir().expect("a temporary folder");
+        Self::set_by(Path::new(PROGRAM), dir, more).await
+    }
+
+    /// The same, its processes being of another program (the binary in other clothes).
+    pub async fn set_by(program: &Path, dir: tempfile::TempDir, more: &[&str]) -> Self {
         let recipes = dir.path().join("recipes");
         std::fs::create_dir_all(&recipes).expect("a folder for recipes");
         for (name, text) in RECIPES {
@@ -47,7 +52,7 @@ impl Stage {
         let folder = recipes.display().to_string();
         let mut flags = vec!["--recipes", &folder];
         flags.extend(more);
-        let cluster = Cluster::start(Path::new(PROGRAM), dir.path(), &flags).await;
+        let cluster = Cluster::start(program, dir.path(), &flags).await;
         Self { cluster: cluster.expect("the server starts"), dir }
     }
 

@@ -48,6 +48,16 @@ pub(super) const FILE_HEADERS: &[(&str, &str, &str, &str)] = &[
 pub(super) const FILE_ANSWERS: &[(&str, &str, &str)] =
     &[("200", "*/*", "bytes"), ("206", "*/*", "bytes"), ("304", "", "")];
 
+/// The same of a blob or an output, which may be had from where it lives.
+const DOWNLOAD: &[(&str, &str, &str, &str)] = &[
+    ("header", "Range", "string", "One range of bytes: bytes=0-99, bytes=100- or bytes=-100."),
+    ("header", "If-Range", "string", "The ETag of the file of which the rest is wanted."),
+    ("header", "If-None-Match", "string", "The ETag of the file that is there already."),
+    ("query", "redirect", "string", "no: send the bytes, not an address."),
+];
+const DOWNLOAD_ANSWERS: &[(&str, &str, &str)] =
+    &[("200", "*/*", "bytes"), ("206", "*/*", "bytes"), ("304", "", ""), ("307", "", "")];
+
 /// All of them.
 pub(super) const OPERATIONS: &[Operation] = &[
     get("/", "A page for people.", &[], &[("200", "text/html", "string")]),
@@ -125,7 +135,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "ReleaseRequest",
         &[("200", JSON, "RequeuedResponse")],
     ),
-    get("/v1/jobs/{id}/outputs/{*name}", "An output file.", FILE_HEADERS, FILE_ANSWERS),
+    get("/v1/jobs/{id}/outputs/{*name}", "An output file.", DOWNLOAD, DOWNLOAD_ANSWERS),
     post(
         "/v1/claims",
         "Ask for jobs; waits until there is one.",
@@ -151,7 +161,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         &[("query", "session!", "string", "The random id of this start of the worker.")],
         &[("200", "application/x-ndjson", "SessionEvent")],
     ),
-    get("/v1/blobs/{digest}", "A blob.", FILE_HEADERS, FILE_ANSWERS),
+    get("/v1/blobs/{digest}", "A blob.", DOWNLOAD, DOWNLOAD_ANSWERS),
     Operation {
         path: "/v1/blobs/{digest}",
         method: "put",
@@ -170,6 +180,18 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Is it there? If so, keep it.",
         "PinRequest",
         &[("200", JSON, "PinResponse")],
+    ),
+    post(
+        "/v1/blobs/{digest}/finish",
+        "A worker that sees the blobs' place has written a blob there itself.",
+        "FinishRequest",
+        &[("200", JSON, "BlobView")],
+    ),
+    get(
+        "/v1/artefacts",
+        "Where the blobs live, for workers that see it.",
+        &[],
+        &[("200", JSON, "ArtefactsView")],
     ),
     get("/v1/recipes", "What can be asked for.", &[], &[("200", JSON, "RecipeList")]),
     get(

@@ -182,6 +182,21 @@ pub(super) const SHAPES: &[(&str, &[Member])] = &[
         &[
             ("present!", "boolean", "If not: PUT it."),
             ("size_bytes", "integer", "Its length, once present."),
+            ("generation", "integer", "If not: where to write it, for who sees the blobs' place."),
+        ],
+    ),
+    (
+        "FinishRequest",
+        &[
+            ("generation!", "integer", "The generation that it was written to."),
+            ("size_bytes!", "integer", "Its length."),
+        ],
+    ),
+    (
+        "ArtefactsView",
+        &[
+            ("url", "string", "Where workers may write blobs themselves; none: nowhere."),
+            ("presign_ms", "integer", "How long a signed address of a download is good."),
         ],
     ),
     ("BlobView", &[("digest!", "string", "Its name."), ("size_bytes!", "integer", "Its length.")]),

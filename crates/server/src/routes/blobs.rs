@@ -15,8 +15,9 @@ use palisade_store::{
 };
 
 use super::{
+    artefacts::{send_or_point, through},
     ok,
-    outputs::{Sent, send},
+    outputs::Sent,
     pair,
 };
 use crate::{
@@ -112,7 +113,9 @@ pub(crate) async fn pin(
         }
     };
     let place = app.store.run(BeginBlob { digest, pin }).await?;
-    Ok(ok(&PinResponse { present: place.present, size_bytes: place.size_bytes }))
+    let generation = (!place.present).then_some(place.generation.get());
+    let (present, size_bytes) = (place.present, place.size_bytes);
+    Ok(ok(&PinResponse { present, size_bytes, generation }))
 }
 
 /// `GET` and `HEAD /v1/blobs/{digest}`.
@@ -124,10 +127,10 @@ pub(crate) async fn get(
     headers: HeaderMap,
 ) -> Reply {
     let digest = path.get::<Digest>("digest")?;
-    params.finish("")?;
+    let through = through(params)?;
     let place = place_of(&app, digest).await?;
     let sent = Sent { place, media_type: "application/octet-stream", file_name: None, etag: None };
-    send(&app, sent, &method, &headers).await
+    send_or_point(&app, sent, through, (&method, &headers)).await
 }
 
 /// Where a blob's bytes are, if they are.

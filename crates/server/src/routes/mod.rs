@@ -1,6 +1,7 @@
 //! The handlers, by what they are about. Each checks its input, asks the store, and shows the
 //! answer.
 
+pub(crate) mod artefacts;
 pub(crate) mod attempts;
 pub(crate) mod blobs;
 pub(crate) mod claims;

@@ -10,7 +10,11 @@ use futures_util::TryStreamExt;
 use palisade_artefacts::Place;
 use palisade_core::{JobId, OutputName, Refusal};
 
-use super::{blobs::place_of, job};
+use super::{
+    artefacts::{send_or_point, through},
+    blobs::place_of,
+    job,
+};
 use crate::{
     app::App,
     edge::{Params, Segments},
@@ -28,7 +32,7 @@ pub(crate) async fn output(
 ) -> Reply {
     let id = path.get::<JobId>("id")?;
     let name = path.get::<OutputName>("name")?;
-    params.finish("")?;
+    let through = through(params)?;
     let job = job(&app, id).await?;
     let Some(completion) = &job.completion else {
         let allowed = "outputs are there once it is complete";
@@ -39,7 +43,7 @@ pub(crate) async fn output(
     let place = place_of(&app, output.digest).await?;
     let file_name = name.as_str().rsplit('/').next();
     let sent = Sent { place, media_type: &output.media_type, file_name, etag: None };
-    send(&app, sent, &method, &headers).await
+    send_or_point(&app, sent, through, (&method, &headers)).await
 }
 
 /// A file to send.
@@ -113,12 +117,16 @@ fn describe(response: &mut Response, sent: &Sent<'_>, etag: &str) {
     headers.insert(header::ETAG, etag);
     // The bytes under this name never change, but who may see them can.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
-    let disposition = match sent.file_name {
+    if let Ok(disposition) = HeaderValue::from_str(&disposition(sent)) {
+        headers.insert(header::CONTENT_DISPOSITION, disposition);
+    }
+}
+
+/// Whether a browser shows the file or keeps it, and under which name.
+pub(super) fn disposition(sent: &Sent<'_>) -> String {
+    match sent.file_name {
         Some(name) => format!("{}; filename=\"{name}\"", how_shown(sent.media_type)),
         None => "attachment".to_owned(),
-    };
-    if let Ok(disposition) = HeaderValue::from_str(&disposition) {
-        headers.insert(header::CONTENT_DISPOSITION, disposition);
     }
 }
 

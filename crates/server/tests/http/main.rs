@@ -1,6 +1,7 @@
 //! The server over real HTTP on loopback.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod artefacts;
 mod bad_input;
 mod blobs;
 mod claims;

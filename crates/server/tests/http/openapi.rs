@@ -81,6 +81,9 @@ async fn what_is_answered_is_what_is_described() {
     house.put(b"out", &[]).await;
     check("POST", &format!("{blob}/pin"), json!({})).await;
     check("PUT", &blob, Value::Null).await;
+    let written = json!({ "generation": 1, "size_bytes": 3 });
+    check("POST", &format!("{blob}/finish"), written).await;
+    check("GET", "/v1/artefacts", Value::Null).await;
     let complete = serde_json::to_value(complete_of(&grant, b"out")).unwrap();
     check("POST", &at("complete"), complete.clone()).await;
     check("POST", &at("cancel"), json!({ "all": true })).await;

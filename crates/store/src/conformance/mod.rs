@@ -7,6 +7,7 @@ pub mod bench;
 pub mod blobs;
 pub mod cancel;
 pub mod claim;
+pub mod collect;
 pub mod fencing;
 pub mod finish;
 pub mod lease;
@@ -41,6 +42,7 @@ pub async fn exercise<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
     attempts(&make).await;
     rest(&make).await;
     effects(&make).await;
+    collection(&make).await;
 }
 
 async fn wishes<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
@@ -186,5 +188,20 @@ async fn effects<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
             a_put_of_bytes_that_are_missing_is_refused,
             sixty_four_writers_leave_the_highest,
             objects_are_listed_by_prefix_and_pages;
+    }
+}
+
+async fn collection<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
+    behaviours! { make:
+        collect:
+            what_nobody_keeps_is_condemned_after_the_grace,
+            what_is_kept_is_never_condemned,
+            what_is_kept_again_in_time_is_acquitted,
+            an_orphan_reused_while_the_collector_paused_has_a_place_of_its_own,
+            a_tombstone_stands_until_its_time_is_over,
+            a_walk_in_stretches_finds_everything_once,
+            jobs_past_their_time_let_go_of_what_they_kept,
+            a_wish_answered_by_a_released_job_keeps_its_outputs_again,
+            a_retry_of_a_released_job_needs_its_inputs;
     }
 }

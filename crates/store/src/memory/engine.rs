@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_core::{
     Digest, JobId, LockName, Number, ObjectKey, RequestId, Timestamp,
-    blob::Blob,
+    blob::{Blob, collect::Case},
     history::Event,
     job::Job,
     lease::{Moment, Start},
@@ -28,6 +28,8 @@ pub struct MemoryEngine {
     pub(super) jobs: BTreeMap<JobId, Job>,
     pub(super) blobs: BTreeMap<(Digest, Number), Blob>,
     pub(super) keepers: BTreeSet<(Keeper, Digest, Number)>,
+    pub(super) cases: BTreeMap<(Digest, Number), Case>,
+    pub(super) released: BTreeSet<JobId>,
     pub(super) requests: BTreeMap<(Scope, RequestId), Recorded>,
     pub(super) journal: Vec<Event>,
     pub(super) book: LeaseBook,

@@ -2,6 +2,7 @@
 //!
 //! It is what other stores are compared with, and serves tests. It keeps nothing after its end.
 
+mod collection;
 mod effects;
 mod engine;
 mod reading;

@@ -42,6 +42,15 @@ impl MemoryEngine {
                     .filter(|object| object.is_readable() && page.shows(object.key.as_str()));
                 View::Objects(shown.take(page.limit).cloned().collect())
             }
+            Query::Unkept(scan) => {
+                let (blobs, next) = self.read_unkept(scan);
+                View::Unkept(blobs, next)
+            }
+            Query::Cases(asked) => View::Cases(self.read_cases(asked)),
+            Query::PastJobs { scan, until } => {
+                let (jobs, next) = self.read_past_jobs(scan, *until);
+                View::PastJobs(jobs, next)
+            }
             Query::Counts => {
                 View::Counts(JobState::ALL.map(|state| (state, self.count(state))).into())
             }

@@ -23,6 +23,9 @@ pub(super) fn check(command: &Command) -> Result<(), Refusal> {
             number("ttl_ms", asked.wish.ttl_ms)?;
             number("wait_ms", asked.wish.wait_ms)
         }
+        Command::Collect(asked) => number("grace_ms", asked.grace_ms),
+        Command::ForgetBlobs(asked) => number("tombstone_ms", asked.tombstone_ms),
+        Command::ReleaseJobs(asked) => number("keep_ms", asked.keep_ms),
         Command::PutObject(put) => number("op", put.op),
         Command::DeleteObject(delete) => number("op", delete.op),
         Command::Complete(_)
@@ -35,6 +38,7 @@ pub(super) fn check(command: &Command) -> Result<(), Refusal> {
         | Command::ReleaseLock(_)
         | Command::LeaveLock(_)
         | Command::RaiseObject(_)
+        | Command::MarkCleared(_)
         | Command::Tick => Ok(()),
     }
 }

@@ -6,6 +6,7 @@
 mod blobs;
 mod bounds;
 mod claim;
+mod collect;
 mod heartbeat;
 mod housekeeping;
 mod ledger;
@@ -64,6 +65,16 @@ pub fn apply(tables: &mut dyn Tables, command: Command, now: Moment) -> Outcome<
         }
         Command::RaiseObject(asked) => {
             objects::raise(tables, &asked, now)?.map(Answer::RaiseObject)
+        }
+        Command::Collect(asked) => collect::collect(tables, &asked, now)?.map(Answer::Collect),
+        Command::MarkCleared(asked) => {
+            collect::mark_cleared(tables, &asked)?.map(Answer::MarkCleared)
+        }
+        Command::ForgetBlobs(asked) => {
+            collect::forget(tables, &asked, now)?.map(Answer::ForgetBlobs)
+        }
+        Command::ReleaseJobs(asked) => {
+            collect::release_jobs(tables, &asked, now)?.map(Answer::ReleaseJobs)
         }
         Command::Tick => housekeeping::tick(tables, now)?.map(Answer::Tick),
     })

@@ -16,7 +16,7 @@ use crate::{
     tables::{Keeper, Scope, Tables},
 };
 
-use super::{Outcome, ledger::Request, write};
+use super::{Outcome, collect::keep_again, ledger::Request, write};
 
 pub(super) fn submit(tables: &mut dyn Tables, submit: Submit, now: Moment) -> Outcome<Submitted> {
     let Submit { wish, request_id } = submit;
@@ -59,7 +59,7 @@ fn present_inputs(tables: &mut dyn Tables, wish: &Wish) -> Outcome<Vec<Blob>> {
     Ok(Ok(blobs))
 }
 
-fn present(tables: &mut dyn Tables, digest: Digest) -> Result<Option<Blob>, Fault> {
+pub(super) fn present(tables: &mut dyn Tables, digest: Digest) -> Result<Option<Blob>, Fault> {
     Ok(tables.blob(digest)?.filter(|blob| blob.state == BlobState::Present))
 }
 
@@ -87,7 +87,13 @@ fn place(
             let job = load(tables, live.expect("decided by it"))?;
             join(tables, job, submission, now)
         }
-        Destination::Cache => join(tables, complete.expect("decided by it"), submission, now),
+        Destination::Cache => {
+            let job = complete.expect("decided by it");
+            // It may have been released, and its outputs be there still: they are wanted again.
+            let missing = keep_again(tables, job.id)?;
+            debug_assert!(missing.is_empty(), "the cache was asked whether they are there");
+            join(tables, job, submission, now)
+        }
         Destination::New => {
             let (job, ()) = write(tables, None, transition::create(submission, wish, now.at))?;
             for blob in inputs {

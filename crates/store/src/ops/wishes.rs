@@ -11,7 +11,7 @@ use crate::{
     tables::{Scope, Tables},
 };
 
-use super::{Outcome, ledger::Request, write};
+use super::{Outcome, collect::keep_again, ledger::Request, write};
 
 pub(super) fn cancel(
     tables: &mut dyn Tables,
@@ -61,6 +61,11 @@ pub(super) fn retry(tables: &mut dyn Tables, retry: Retry, now: Moment) -> Outco
         Ok(applied) => applied,
         Err(refusal) => return Ok(Err(refusal)),
     };
+    // A job whose time was over does not keep its inputs; they may have been collected.
+    let missing = keep_again(tables, job)?;
+    if !missing.is_empty() {
+        return Ok(Err(Refusal::MissingBlob { field: "inputs".to_owned(), digests: missing }));
+    }
     let (record, ()) = write(tables, Some(&before), applied)?;
     let answer = RetryAnswer { state: record.state };
     request.keep(tables, &answer)?;

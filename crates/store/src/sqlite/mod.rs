@@ -10,6 +10,7 @@
 mod batch;
 mod cache;
 mod clock;
+mod collection;
 mod due;
 mod effects;
 mod engine;

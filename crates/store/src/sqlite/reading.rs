@@ -14,7 +14,7 @@ use crate::{
 };
 
 use super::{
-    records::{blob, job, journal, lock, meta::Meta, object},
+    records::{blob, collection, job, journal, lock, meta::Meta, object},
     values::{Columns, fault, number},
 };
 
@@ -52,6 +52,15 @@ pub(super) fn query(
         }
         Query::Object(key) => View::Object(object::read(connection, key)?.map(Box::new)),
         Query::Objects(page) => View::Objects(object::list(connection, page)?),
+        Query::Unkept(scan) => {
+            let (blobs, next) = collection::unkept(connection, scan)?;
+            View::Unkept(blobs, next)
+        }
+        Query::Cases(asked) => View::Cases(collection::cases(connection, asked)?),
+        Query::PastJobs { scan, until } => {
+            let (jobs, next) = collection::past_jobs(connection, scan, *until)?;
+            View::PastJobs(jobs, next)
+        }
         Query::Counts => {
             let counts = Meta::read(connection)?.counts;
             View::Counts(JobState::ALL.into_iter().zip(counts).collect())

@@ -1,6 +1,6 @@
 //! The verbs over HTTP.
 
-use std::{error::Error, path::Path, time::Duration};
+use std::{error::Error, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -13,24 +13,33 @@ use palisade_api::{
         SessionEvent,
     },
 };
+use palisade_artefacts::Blobs;
 use palisade_core::{Digest, JobId, lease::Pair};
 
-use super::{CallError, Chunks, Connector, ControlPlane, SessionEvents};
+use super::{CallError, Chunks, Connector, ControlPlane, SessionEvents, direct};
 
 /// Connects to a server by its address.
 #[derive(Clone)]
 pub struct HttpConnector {
     url: String,
     token: Option<String>,
+    blobs: Option<Arc<dyn Blobs>>,
 }
 
 impl HttpConnector {
     /// For the server at `url` (`http://127.0.0.1:7070`), with the token that it asks for, if it
     /// asks for one.
     pub fn new(url: &str, token: Option<&str>) -> Result<Self, CallError> {
-        let connector = Self { url: url.to_owned(), token: token.map(str::to_owned) };
+        let token = token.map(str::to_owned);
+        let connector = Self { url: url.to_owned(), token, blobs: None };
         connector.client()?;
         Ok(connector)
+    }
+
+    /// The same, bringing outputs to where the server's blobs live without it in between.
+    #[must_use]
+    pub fn with_blobs(self, blobs: Arc<dyn Blobs>) -> Self {
+        Self { blobs: Some(blobs), ..self }
     }
 
     fn client(&self) -> Result<Client, CallError> {
@@ -43,7 +52,7 @@ impl HttpConnector {
 
 impl Connector for HttpConnector {
     fn connect(&self) -> Result<Box<dyn ControlPlane>, CallError> {
-        Ok(Box::new(self.client()?))
+        Ok(Box::new(HttpPlane { client: self.client()?, blobs: self.blobs.clone() }))
     }
 }
 
@@ -54,10 +63,17 @@ impl std::fmt::Debug for HttpConnector {
     }
 }
 
+/// A connection: the server's, and the blobs' if this worker sees them.
+#[derive(Debug)]
+struct HttpPlane {
+    client: Client,
+    blobs: Option<Arc<dyn Blobs>>,
+}
+
 #[async_trait]
-impl ControlPlane for Client {
+impl ControlPlane for HttpPlane {
     async fn claim(&self, claim: &ClaimRequest) -> Result<ClaimResponse, CallError> {
-        Ok(Self::claim(self, claim).await?)
+        Ok(self.client.claim(claim).await?)
     }
 
     async fn heartbeat(
@@ -65,11 +81,11 @@ impl ControlPlane for Client {
         beat: &HeartbeatRequest,
         timeout_ms: u64,
     ) -> Result<HeartbeatResponse, CallError> {
-        Ok(Self::heartbeat(self, beat, Duration::from_millis(timeout_ms)).await?)
+        Ok(self.client.heartbeat(beat, Duration::from_millis(timeout_ms)).await?)
     }
 
     async fn progress(&self, progress: &ProgressRequest) -> Result<(), CallError> {
-        Ok(Self::progress(self, progress).await?)
+        Ok(self.client.progress(progress).await?)
     }
 
     async fn complete(
@@ -77,11 +93,11 @@ impl ControlPlane for Client {
         job: JobId,
         complete: &CompleteRequest,
     ) -> Result<CompleteResponse, CallError> {
-        Ok(Self::complete(self, &job.to_string(), complete).await?)
+        Ok(self.client.complete(&job.to_string(), complete).await?)
     }
 
     async fn fail(&self, job: JobId, fail: &FailRequest) -> Result<RequeuedResponse, CallError> {
-        Ok(Self::fail(self, &job.to_string(), fail).await?)
+        Ok(self.client.fail(&job.to_string(), fail).await?)
     }
 
     async fn release(
@@ -89,7 +105,7 @@ impl ControlPlane for Client {
         job: JobId,
         release: &ReleaseRequest,
     ) -> Result<RequeuedResponse, CallError> {
-        Ok(Self::release(self, &job.to_string(), release).await?)
+        Ok(self.client.release(&job.to_string(), release).await?)
     }
 
     async fn session(
@@ -97,11 +113,11 @@ impl ControlPlane for Client {
         worker: &str,
         session: &str,
     ) -> Result<Box<dyn SessionEvents>, CallError> {
-        Ok(Box::new(Self::session(self, worker, session).await?))
+        Ok(Box::new(self.client.session(worker, session).await?))
     }
 
     async fn blob(&self, digest: Digest) -> Result<Box<dyn Chunks>, CallError> {
-        Ok(Box::new(Self::blob(self, digest).await?))
+        Ok(Box::new(self.client.blob(digest).await?))
     }
 
     async fn upload(
@@ -111,7 +127,10 @@ impl ControlPlane for Client {
         pair: Pair,
     ) -> Result<(Digest, u64), CallError> {
         let purpose = Upload::Output { job: job.to_string(), pair };
-        Ok(Self::upload(self, path, &purpose).await?)
+        match &self.blobs {
+            Some(blobs) => direct::upload(&self.client, blobs, path, &purpose).await,
+            None => Ok(self.client.upload(path, &purpose).await?),
+        }
     }
 }
 
@@ -150,7 +169,7 @@ impl From<ClientError> for CallError {
 }
 
 /// An error with what caused it, in one line.
-fn with_causes(error: &dyn Error) -> String {
+pub(super) fn with_causes(error: &dyn Error) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

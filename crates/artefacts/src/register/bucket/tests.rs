@@ -23,11 +23,15 @@ async fn a_probe_of_a_bucket_leaves_nothing_but_its_registers_when_swept() {
     cells.swap(&key("mine"), None, "kept".into()).await;
     let stranger = Path::from(".probe/of-another-prefix");
     bucket.put(&stranger, "kept".into()).await.expect("put");
-    probe::probe(Arc::new(cells.clone()), 1).await.expect("no liar");
     let count = async || futures_util::StreamExt::count(bucket.list(None)).await;
-    assert!(count().await > 2, "the probe wrote something");
-    cells.sweep_probes().await.expect("swept");
-    assert_eq!(count().await, 2, "what the probe wrote, and nothing else, is gone");
+    probe::probe(Arc::new(cells.clone()), 1).await.expect("no liar");
+    let of_one = count().await;
+    assert!(of_one > 2, "the probe wrote something");
+    probe::probe(Arc::new(cells.clone()), 2).await.expect("no liar");
+    cells.sweep_probe(2).await.expect("swept");
+    assert_eq!(count().await, of_one, "another server's probe is left alone");
+    cells.sweep_probe(1).await.expect("swept");
+    assert_eq!(count().await, 2, "what the probes wrote, and nothing else, is gone");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::{
 
 use palisade_core::{
     Digest, JobId, LockName, Number, ObjectKey, RequestId, Tenant, Timestamp,
-    blob::Blob,
+    blob::{Blob, collect::Case},
     job::{Job, JobState},
     lock::{Lock, LockGrant},
     object::Object,
@@ -26,6 +26,10 @@ pub struct Records {
     pub blobs: BTreeMap<(Digest, Number), Blob>,
     /// What keeps which blob.
     pub keepers: BTreeSet<(Keeper, Digest, Number)>,
+    /// What is in the collector's hands.
+    pub cases: BTreeMap<(Digest, Number), Case>,
+    /// Jobs that no longer keep their inputs and outputs.
+    pub released: BTreeSet<JobId>,
     /// First answers.
     pub requests: BTreeMap<(Scope, RequestId), Rc<Recorded>>,
     /// Locks.
@@ -56,6 +60,8 @@ impl Records {
             jobs: BTreeMap::new(),
             blobs: BTreeMap::new(),
             keepers: BTreeSet::new(),
+            cases: BTreeMap::new(),
+            released: BTreeSet::new(),
             requests: BTreeMap::new(),
             locks: BTreeMap::new(),
             lock_grants: BTreeMap::new(),

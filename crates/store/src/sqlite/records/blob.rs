@@ -55,7 +55,7 @@ pub(in crate::sqlite) fn write(connection: &Connection, blob: &Blob) -> Result<(
     statement.execute(values).map(drop).map_err(fault)
 }
 
-fn keeper_columns(keeper: &Keeper) -> (&'static str, i64) {
+pub(in crate::sqlite) fn keeper_columns(keeper: &Keeper) -> (&'static str, i64) {
     match keeper {
         Keeper::Output(job) => ("output", number(job.0)),
         Keeper::Input(job) => ("input", number(job.0)),

@@ -3,6 +3,7 @@
 pub(super) mod attempt;
 pub(super) mod blob;
 pub(super) mod claim;
+pub(super) mod collection;
 pub(super) mod job;
 pub(super) mod journal;
 pub(super) mod lock;

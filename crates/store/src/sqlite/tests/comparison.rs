@@ -3,11 +3,11 @@
 
 mod generator;
 
-use palisade_core::Timestamp;
+use palisade_core::{Number, Timestamp, blob::collect::Stage};
 
 use crate::{
     memory::MemoryEngine,
-    query::{JobFilter, Query},
+    query::{Cases, JobFilter, Query, Scan},
     sqlite::{GAP_MS, Place, SqliteEngine},
 };
 
@@ -79,6 +79,12 @@ impl Twins {
             Query::Leases,
             Query::Counts,
         ];
+        let scan = Scan { after: Number::ZERO, length: 20 };
+        let until = self.now;
+        queries.extend([Query::Unkept(scan), Query::PastJobs { scan, until }]);
+        for stage in [Stage::Idle, Stage::Condemned, Stage::Cleared] {
+            queries.push(Query::Cases(Cases { stage, until, limit: 10 }));
+        }
         for state in palisade_core::job::JobState::ALL {
             let filter = JobFilter { state: Some(state), limit: 10, ..JobFilter::default() };
             queries.push(Query::Jobs(filter));
@@ -124,8 +130,11 @@ fn random_commands_come_to_the_same_on_sqlite_and_on_the_reference() {
         all.completed += seen.completed;
         all.locked += seen.locked;
         all.written += seen.written;
+        all.condemned += seen.condemned;
+        all.forgotten += seen.forgotten;
     }
     // A comparison of refusals alone would prove little.
     assert!(all.completed > 10 && all.granted > 100, "{all:?}");
     assert!(all.locked > 100 && all.written > 10, "{all:?}");
+    assert!(all.condemned > 10 && all.forgotten > 10, "{all:?}");
 }

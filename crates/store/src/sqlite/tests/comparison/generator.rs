@@ -13,8 +13,8 @@ use palisade_core::{
 use crate::{
     Failure,
     command::{
-        Answer, BeginBlob, Cancel, Claim, Command, Complete, Fail, FinishBlob, Heartbeat, Pin,
-        Release, Retry, Submit, Suspect,
+        Answer, BeginBlob, Cancel, Claim, Collect, Command, Complete, Fail, FinishBlob,
+        ForgetBlobs, Heartbeat, MarkCleared, Pin, Release, ReleaseJobs, Retry, Submit, Suspect,
     },
     conformance::bench::{capability, manifest, request, session, wish_for},
 };
@@ -32,6 +32,8 @@ pub(super) struct Seen {
     pub(super) locked: usize,
     /// Objects written.
     pub(super) written: usize,
+    pub(super) condemned: usize,
+    pub(super) forgotten: usize,
 }
 
 pub(super) struct Generator {
@@ -115,7 +117,7 @@ impl Generator {
         {
             return again;
         }
-        let command = match self.below(24) {
+        let command = match self.below(30) {
             0..=3 => self.submit(now),
             4..=7 => self.claim(),
             8..=9 => self.heartbeat(),
@@ -124,10 +126,14 @@ impl Generator {
             13 => self.release(),
             14 => self.cancel(),
             15 => self.retry(),
-            16 => self.begin(now),
-            17 => self.finish(),
-            18 => Command::Suspect(Suspect { session: session(self.worker()), seen_at: now }),
-            19 => Command::Tick,
+            16..=17 => self.begin(now),
+            18..=19 => self.finish(),
+            20 => self.collect(),
+            21 => self.clear(),
+            22 => self.forget(),
+            23 => self.release_jobs(),
+            24 => Command::Suspect(Suspect { session: session(self.worker()), seen_at: now }),
+            25 => Command::Tick,
             _ => self.effect(),
         };
         self.asked.push(command.clone());
@@ -258,6 +264,32 @@ impl Generator {
         Command::BeginBlob(BeginBlob { digest, pin })
     }
 
+    /// Some generations, of which some are kept and some are condemned.
+    fn some_generations(&mut self) -> Vec<(Digest, Number)> {
+        let known = self.generations.clone();
+        (0..6).filter_map(|_| self.pick(&known)).collect()
+    }
+
+    fn collect(&mut self) -> Command {
+        let blobs = self.some_generations();
+        Command::Collect(Collect { blobs, grace_ms: self.below(2) * 2_000 })
+    }
+
+    fn clear(&mut self) -> Command {
+        Command::MarkCleared(MarkCleared { places: self.some_generations() })
+    }
+
+    fn forget(&mut self) -> Command {
+        let (places, tombstone_ms) = (self.some_generations(), self.below(3_000));
+        Command::ForgetBlobs(ForgetBlobs { places, tombstone_ms })
+    }
+
+    fn release_jobs(&mut self) -> Command {
+        let known = self.jobs.clone();
+        let jobs = (0..4).filter_map(|_| self.pick(&known)).collect();
+        Command::ReleaseJobs(ReleaseJobs { jobs, keep_ms: self.below(20_000) })
+    }
+
     fn finish(&mut self) -> Command {
         let nobody = (Digest::of(b"nobody's"), Number::MAX);
         let (digest, generation) = self.pick(&self.generations.clone()).unwrap_or(nobody);
@@ -285,6 +317,10 @@ impl Generator {
                 self.generations.push((place.digest, place.generation));
             }
             (_, Ok(Answer::Complete(_))) => self.seen.completed += 1,
+            (_, Ok(Answer::Collect(condemned))) => self.seen.condemned += condemned.places.len(),
+            (_, Ok(Answer::ForgetBlobs(forgotten))) => {
+                self.seen.forgotten += forgotten.places.len();
+            }
             _ => self.learn_effect(command, answer),
         }
     }

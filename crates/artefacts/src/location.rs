@@ -1,0 +1,176 @@
+//! Where artefacts live, as an operator says it: `s3://bucket/prefix`, `gs://…`, `az://…`,
+//! `file:///dir`, `memory:`.
+
+use std::{path::PathBuf, sync::Arc};
+
+use object_store::path::Path;
+use palisade_core::Invalid;
+
+use crate::{
+    BlobError, Blobs, LocalBlobs, MemoryBlobs, ObjectBlobs,
+    bucket::{self, Bucket, BucketError, ProveError, Scheme},
+};
+
+const ALLOWED: &str = "must be s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, \
+                       file:///FOLDER or memory:";
+
+/// A place for artefacts, not opened yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// A folder of this machine.
+    Folder(PathBuf),
+    /// This process's memory: nothing outlives it.
+    Memory,
+    /// A bucket.
+    Bucket {
+        /// Whose.
+        scheme: Scheme,
+        /// The bucket or container.
+        bucket: String,
+        /// The prefix below which everything is kept.
+        prefix: Path,
+        /// Settings, from the address's query: no secrets.
+        settings: Vec<(String, String)>,
+    },
+}
+
+/// A place for artefacts that is open.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// Names it for people. Holds no secret.
+    pub name: String,
+    /// The blobs.
+    pub blobs: Arc<dyn Blobs>,
+    /// The bucket, when it is one.
+    pub bucket: Option<Bucket>,
+}
+
+/// A place for artefacts that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Its client cannot be made.
+    #[error(transparent)]
+    Client(#[from] BucketError),
+    /// Its folder cannot be opened.
+    #[error(transparent)]
+    Folder(#[from] BlobError),
+    /// It was tried out, and must not be used.
+    #[error(transparent)]
+    Proof(#[from] ProveError),
+}
+
+impl Location {
+    /// Opens it. `environment` is where credentials may stand ([`bucket::open`]). A bucket is not
+    /// spoken to yet.
+    pub async fn open(&self, environment: &[(String, String)]) -> Result<Opened, OpenError> {
+        Ok(match self {
+            Self::Folder(folder) => {
+                let name = format!("file://{}", folder.display());
+                let blobs = LocalBlobs::open(folder.clone()).await?;
+                Opened { name, blobs: Arc::new(blobs), bucket: None }
+            }
+            Self::Memory => {
+                let blobs = Arc::new(MemoryBlobs::new());
+                Opened { name: "memory:".to_owned(), blobs, bucket: None }
+            }
+            Self::Bucket { scheme, bucket, prefix, settings } => {
+                let prefix = prefix.clone();
+                let bucket = bucket::open(*scheme, bucket, prefix, settings, environment)?;
+                let blobs = Arc::new(ObjectBlobs::new(bucket.clone()));
+                Opened { name: bucket.name.clone(), blobs, bucket: Some(bucket) }
+            }
+        })
+    }
+
+    /// Opens it, and tries out what it really does: for whoever trusts it with a fence.
+    pub async fn open_proven(
+        &self,
+        environment: &[(String, String)],
+        nonce: u128,
+    ) -> Result<Opened, OpenError> {
+        let opened = self.open(environment).await?;
+        if let Some(bucket) = &opened.bucket {
+            bucket.prove(nonce).await?;
+        }
+        Ok(opened)
+    }
+}
+
+/// As it is parsed, settings included: those hold no secrets.
+impl std::fmt::Display for Location {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Folder(folder) => write!(formatter, "file://{}", folder.display()),
+            Self::Memory => formatter.write_str("memory:"),
+            Self::Bucket { scheme, bucket, prefix, settings } => {
+                let text = format!("{}://{bucket}/{prefix}", scheme.as_str());
+                let mut url = reqwest::Url::parse(&text).map_err(|_| std::fmt::Error)?;
+                if !settings.is_empty() {
+                    url.query_pairs_mut().extend_pairs(settings);
+                }
+                formatter.write_str(url.as_str())
+            }
+        }
+    }
+}
+
+impl std::str::FromStr for Location {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let bad = || Invalid::new("artefacts", text, ALLOWED);
+        if text == "memory:" {
+            return Ok(Self::Memory);
+        }
+        let url = reqwest::Url::parse(text).map_err(|_| bad())?;
+        let scheme = match url.scheme() {
+            "file" => {
+                let folder = url.to_file_path().map_err(|()| bad())?;
+                let is_plain = url.query().is_none() && url.fragment().is_none();
+                return if is_plain { Ok(Self::Folder(folder)) } else { Err(bad()) };
+            }
+            "s3" => Scheme::S3,
+            "gs" => Scheme::Gs,
+            "az" => Scheme::Az,
+            _ => return Err(bad()),
+        };
+        let bucket = url.host_str().filter(|host| !host.is_empty()).ok_or_else(bad)?;
+        let is_plain = url.username().is_empty() && url.password().is_none();
+        if !is_plain || url.port().is_some() || url.fragment().is_some() {
+            return Err(bad());
+        }
+        let prefix = Path::from_url_path(url.path()).map_err(|_| bad())?;
+        let mut settings = Vec::new();
+        for (name, value) in url.query_pairs() {
+            settings.push(setting(scheme, &name, &value)?);
+        }
+        Ok(Self::Bucket { scheme, bucket: bucket.to_owned(), prefix, settings })
+    }
+}
+
+/// A setting of an address's query. Secrets are refused: a command line is everybody's to read.
+fn setting(scheme: Scheme, name: &str, value: &str) -> Result<(String, String), Invalid> {
+    let field = || format!("artefacts.{name}");
+    if ["key", "secret", "token", "sas", "password"].iter().any(|word| name.contains(word)) {
+        let allowed = "must not stand in an address: secrets belong into the environment";
+        return Err(Invalid::new(field(), "(a secret)", allowed));
+    }
+    if name == "conditional" {
+        let is_known = matches!(value, "on" | "off");
+        let allowed = "must be on, or off for a store without conditional writes";
+        return if is_known {
+            Ok((name.to_owned(), value.to_owned()))
+        } else {
+            Err(Invalid::new(field(), value, allowed))
+        };
+    }
+    if scheme.knows(name) {
+        return Ok((name.to_owned(), value.to_owned()));
+    }
+    let allowed = "must be conditional, or a setting of the client, such as endpoint, region or \
+                   allow_http";
+    Err(Invalid::new("artefacts", name, allowed))
+}
+
+#[cfg(test)]
+mod tests;
