@@ -56,6 +56,24 @@ async fn export_without_a_server_runs_embedded_and_leaves_the_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::disallowed_methods, reason = "the test runs the program under test")]
+async fn relative_paths_are_taken_from_where_the_caller_stands() {
+    let dir = tempfile::tempdir().expect("a folder");
+    make(&dir.path().join("clip.mp4"), 1).await;
+
+    let done = Command::new(common::PROGRAM)
+        .args(["export", "clip.mp4", "--recipe", "h264-720p", "-o", "out.mp4", "--data", "data"])
+        .current_dir(dir.path())
+        .env_remove("PALISADE_SERVER")
+        .output()
+        .expect("the program runs");
+
+    assert!(done.status.success(), "{}{}", text(&done.stdout), text(&done.stderr));
+    assert!(dir.path().join("out.mp4").is_file());
+    assert!(dir.path().join("data/workers").is_dir());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn names_that_are_options_protocols_patterns_or_two_lines_are_names_all_the_same() {
     let dir = tempfile::tempdir().expect("a folder");
     let clip = dir.path().join("clip.mp4");

@@ -155,10 +155,15 @@ pub(crate) async fn start(
 ) -> anyhow::Result<Worker> {
     std::fs::create_dir_all(place.data)
         .with_context(|| format!("data: cannot make {}", place.data.display()))?;
+    // Tools run in folders of their own, where a relative path would lead elsewhere.
+    let data = place
+        .data
+        .canonicalize()
+        .with_context(|| format!("data: cannot resolve {}", place.data.display()))?;
     let book = recipes::load(place.recipes)?;
     let nanny = NannyCommand::this_program(&[crate::NANNY]);
     let renderer = Renderer::new(nanny, Arc::new(BoottimeClock));
-    let (runner, missing) = RenderRunner::find_tools(renderer, &book, place.data).await;
+    let (runner, missing) = RenderRunner::find_tools(renderer, &book, &data).await;
     for (tool, error) in missing {
         output::note(&format!(
             "palisade: {tool} is not to be had, its recipes are not offered: \
@@ -171,7 +176,7 @@ pub(crate) async fn start(
         doubt_grace_ms: how.doubt_grace.ms(),
         drain_for_ms: how.drain_for.map(Span::ms),
         free_bytes_min: how.keep_free.saturating_mul(1 << 20),
-        ..WorkerConfig::new(name, place.data.to_owned())
+        ..WorkerConfig::new(name, data)
     };
     let mut connector = HttpConnector::new(server.url, server.token)?;
     if let Some(blobs) = server.blobs {
