@@ -10,10 +10,15 @@ use std::{
 
 use common::Stage;
 
-#[expect(clippy::disallowed_methods, reason = "the test runs the program under test")]
 fn palisade(args: &[&OsStr]) -> Output {
+    palisade_in(Path::new("."), args)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test runs the program under test")]
+fn palisade_in(folder: &Path, args: &[&OsStr]) -> Output {
     Command::new(common::PROGRAM)
         .args(args)
+        .current_dir(folder)
         .env_remove("PALISADE_SERVER")
         .output()
         .expect("the program runs")
@@ -56,17 +61,12 @@ async fn export_without_a_server_runs_embedded_and_leaves_the_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::disallowed_methods, reason = "the test runs the program under test")]
 async fn relative_paths_are_taken_from_where_the_caller_stands() {
     let dir = tempfile::tempdir().expect("a folder");
     make(&dir.path().join("clip.mp4"), 1).await;
 
-    let done = Command::new(common::PROGRAM)
-        .args(["export", "clip.mp4", "--recipe", "h264-720p", "-o", "out.mp4", "--data", "data"])
-        .current_dir(dir.path())
-        .env_remove("PALISADE_SERVER")
-        .output()
-        .expect("the program runs");
+    let args = ["export", "clip.mp4", "--recipe", "h264-720p", "-o", "out.mp4", "--data", "data"];
+    let done = palisade_in(dir.path(), &args.map(OsStr::new));
 
     assert!(done.status.success(), "{}{}", text(&done.stdout), text(&done.stderr));
     assert!(dir.path().join("out.mp4").is_file());

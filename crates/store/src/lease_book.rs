@@ -309,12 +309,12 @@ impl HeldLeases for LeaseBook {
     }
 
     fn see_pause(&mut self, token: Number, pause_ms: u64) -> bool {
-        if self.pauses.len() >= PAUSES_MAX {
-            self.pauses.pop_first();
-        }
         let new = self.pauses.insert((token, pause_ms));
         if new {
             self.undo.push(Undo::Pause(token, pause_ms));
+            if self.pauses.len() > PAUSES_MAX {
+                self.pauses.pop_first();
+            }
         }
         new
     }

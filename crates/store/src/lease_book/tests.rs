@@ -165,3 +165,14 @@ fn a_rollback_takes_back_a_heartbeat_that_was_seen() {
     book.see_beat(&session, 2);
     assert_eq!(book.beat_seen(&session), 4);
 }
+
+#[test]
+fn a_pause_told_again_is_not_new_however_many_are_remembered() {
+    let mut book = LeaseBook::default();
+    for token in 1..=super::PAUSES_MAX as u64 {
+        assert!(book.see_pause(Number::new(token).unwrap(), 40_000));
+    }
+    // The lowest would be the first to make room.
+    assert!(!book.see_pause(Number::new(1).unwrap(), 40_000));
+    assert!(!book.see_pause(Number::new(2).unwrap(), 40_000));
+}
