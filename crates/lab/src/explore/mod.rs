@@ -7,6 +7,7 @@ mod attempts;
 mod bench;
 mod blobs;
 mod designs;
+mod locks;
 mod objects;
 mod restarts;
 mod search;
@@ -39,11 +40,13 @@ pub enum World {
     Restarts,
     /// A fenced object, written, deleted and written again by holders that come and go.
     Objects,
+    /// A lock and those who wait for it.
+    Locks,
 }
 
 impl World {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Design(Design::LockForever),
         Self::Design(Design::Lease),
         Self::Design(Design::LeaseHeartbeat),
@@ -55,6 +58,7 @@ impl World {
         Self::Blobs,
         Self::Restarts,
         Self::Objects,
+        Self::Locks,
     ];
 
     /// Its name.
@@ -66,6 +70,7 @@ impl World {
             Self::Blobs => "blobs",
             Self::Restarts => "restarts",
             Self::Objects => "objects",
+            Self::Locks => "locks",
         }
     }
 
@@ -146,6 +151,7 @@ pub fn run_one(world: World, broken: Option<Sabotage>, states_max: u64) -> Outco
         World::Blobs => search::search(&blobs::Blobs { broken }, states_max),
         World::Restarts => search::search(&restarts::Restarts { broken }, states_max),
         World::Objects => search::search(&objects::Objects { broken }, states_max),
+        World::Locks => search::search(&locks::Locks { broken }, states_max),
     }
 }
 

@@ -53,6 +53,9 @@ pub(crate) fn before(
             beat.seq += 1_000_000;
         }
         (Sabotage::CancelTakesAll, Command::Cancel(cancel)) => cancel.which = Which::All,
+        (_, command @ (Command::LeaveLock(_) | Command::ReleaseLock(_))) => {
+            super::locks::before(engine, broken, command);
+        }
         (_, command) => {
             if let Some((job, pair)) = named(command) {
                 *pair = bent(engine, broken, job, *pair);

@@ -6,6 +6,7 @@
 
 mod catch;
 pub(crate) mod hooks;
+pub(crate) mod locks;
 
 #[cfg(test)]
 mod tests;
@@ -128,6 +129,18 @@ sabotages! {
         "a put looks at the key's fence, and not whether its lease is still open";
     EqualIsLower, "equal-is-lower", Explore(World::Objects),
         "the fence refuses its own author's second write";
+    LastComeFirstServed, "last-come-first-served", Explore(World::Locks),
+        "of those who wait for a lock, the newest is served";
+    GoneWaiterGranted, "gone-waiter-granted", Explore(World::Locks),
+        "a waiter that fell silent, or whose wish has expired, is granted the lock";
+    GrantOfGoneKept, "grant-of-gone-kept", Explore(World::Locks),
+        "a grant whose waiter left while it was committed is kept";
+    ReleasedThenGranted, "released-then-granted", Explore(World::Locks),
+        "a release and the next one's grant are two transactions";
+    ReleasedByAnybody, "released-by-anybody", Explore(World::Locks),
+        "a late release ends somebody else's holding";
+    LockForgotten, "lock-forgotten", Explore(World::Locks),
+        "a lock that nobody holds is deleted, and its fence with it";
 }
 
 impl std::str::FromStr for Sabotage {
