@@ -141,6 +141,26 @@ sabotages! {
         "a late release ends somebody else's holding";
     LockForgotten, "lock-forgotten", Explore(World::Locks),
         "a lock that nobody holds is deleted, and its fence with it";
+    UnknownIsFailure, "unknown-is-failure", Explore(World::Registers),
+        "a swap whose answer was lost is taken for one that was not done";
+    NonceDropped, "nonce-dropped", Explore(World::Registers),
+        "changes of a register carry no nonce: another's change is taken for the own";
+    SwappedUnconditionally, "swapped-unconditionally", Explore(World::Registers),
+        "the store writes whatever the version: a paused writer overwrites";
+    ExpiredTwice, "expired-twice", Explore(World::Servers),
+        "a tick decides by what it read before its transaction: two servers count one loss twice";
+    NumbersCached, "numbers-cached", Explore(World::Servers),
+        "each server draws tokens from a block of its own";
+    RenewedSuspected, "renewed-suspected", Explore(World::Servers),
+        "a broken connection ends a lease that was renewed at another server since";
+    BackupRaisesFence, "backup-raises-fence", Explore(World::Backups),
+        "a backup attempt raises the fence past the attempt that it runs beside";
+    SettledWithoutLease, "settled-without-lease", Explore(World::Delivery),
+        "whoever delivered settles the row, also when another has taken it since";
+    SettledBeforeSent, "settled-before-sent", Explore(World::Delivery),
+        "a row is settled, and then sent";
+    DeliveryLeaseForEver, "delivery-lease-for-ever", Explore(World::Delivery),
+        "a row that a server took and died with is nobody else's";
 }
 
 impl std::str::FromStr for Sabotage {

@@ -56,6 +56,13 @@ pub(super) fn check_step(before: &CrashEngine, after: &CrashEngine) -> Result<()
     if new.fence < old.fence {
         return Err("the fence falls".to_owned());
     }
+    let joined =
+        new.attempts.len() > old.attempts.len() && new.attempts.last().is_some_and(|it| it.backup);
+    let was_open = |token| old.attempt(token).is_none_or(|attempt| attempt.closed.is_none());
+    let ended = new.attempts.iter().any(|it| it.closed.is_some() && was_open(it.token));
+    if joined && (new.fence != old.fence || ended) {
+        return Err("a backup closes an attempt or raises the fence".to_owned());
+    }
     if old.completion.is_some() && new.completion != old.completion {
         return Err("a completion changes".to_owned());
     }
@@ -70,8 +77,13 @@ pub(super) fn wrong_record(job: &Job) -> Option<String> {
         closed.filter(|closed| closed.reason == reason).count()
     };
     let last = job.attempts.last().map(|attempt| attempt.token);
-    if open > 1 {
+    let backups = job.open_attempts().filter(|attempt| attempt.backup).count();
+    if open > 2 || (open == 2 && backups == 0) {
         return Some("two attempts are open, and neither is a backup".to_owned());
+    }
+    let sessions: BTreeSet<_> = job.open_attempts().map(|attempt| &attempt.session).collect();
+    if sessions.len() != open {
+        return Some("a worker's backup is itself".to_owned());
     }
     if job.state != JobState::Running && open > 0 {
         return Some(format!("the job is {}, and an attempt is open", job.state));
@@ -79,7 +91,11 @@ pub(super) fn wrong_record(job: &Job) -> Option<String> {
     if job.state != JobState::Running && last.is_some_and(|last| job.fence <= last) {
         return Some(format!("the job is {}, and its last token is not fenced off", job.state));
     }
-    let (losses, failures) = (closed_for(CloseReason::Superseded), closed_for(CloseReason::Failed));
+    // What is lost together is one loss.
+    let lost = job.attempts.iter().filter_map(|attempt| attempt.closed.as_ref());
+    let lost = lost.filter(|closed| closed.reason == CloseReason::Superseded);
+    let losses = lost.map(|closed| closed.at).collect::<BTreeSet<_>>().len();
+    let failures = closed_for(CloseReason::Failed);
     if losses > bench::RETRY.losses_allowed as usize && job.state != JobState::Failed {
         return Some(format!("lost {losses} times, and still {}", job.state));
     }
