@@ -92,23 +92,30 @@ impl Delivery {
         state.rows.keys().copied().chain(decided).collect()
     }
 
-    fn take(&self, state: &mut State, server: usize, wish: usize) {
+    fn take(&self, state: &mut State, server: usize, wish: usize) -> Result<(), String> {
         let row = state.rows.get(&wish).cloned().unwrap_or_else(|| self.rule().write());
-        let Some((row, lease)) = self.rule().take(&row, state.now) else { return };
+        let Some((row, lease)) = self.rule().take(&row, state.now) else { return Ok(()) };
         if state.decided != Some(wish) {
             state.rows.insert(wish, row);
         }
         state.hands[server] = Hand::Taken(wish, lease);
         if self.broken == Some(Sabotage::SettledBeforeSent) {
-            self.settle(state, wish, lease, Sent::Delivered);
+            self.settle(state, wish, lease, Sent::Delivered)?;
         }
+        Ok(())
     }
 
-    fn settle(&self, state: &mut State, wish: usize, lease: u64, sent: Sent) {
-        let Some(row) = state.rows.get(&wish) else { return };
+    fn settle(&self, state: &mut State, wish: usize, lease: u64, sent: Sent) -> Result<(), String> {
+        let Some(row) = state.rows.get(&wish) else { return Ok(()) };
+        let before = self.rule().place(row);
         if let Some(row) = self.rule().settle(row, lease, sent) {
+            let after = self.rule().place(&row);
             state.rows.insert(wish, row);
+            if before != Place::Waiting && after != before {
+                return Err(format!("wish {wish} was {before:?}, and is {after:?}"));
+            }
         }
+        Ok(())
     }
 
     fn arrive(&self, state: &mut State, wish: usize, lease: u64, sent: Sent) -> Result<(), String> {
@@ -204,7 +211,7 @@ impl Model for Delivery {
                 }
             }
             Action::Forget => state.decided = None,
-            Action::Take(server, wish) => self.take(&mut state, server, wish),
+            Action::Take(server, wish) => self.take(&mut state, server, wish)?,
             Action::Send(server) => {
                 if let Hand::Taken(wish, lease) = state.hands[server] {
                     state.sent.entry((wish, lease)).or_default();
@@ -219,7 +226,7 @@ impl Model for Delivery {
             }
             Action::Settle(server) => {
                 if let Hand::Heard(wish, lease, sent) = state.hands[server] {
-                    self.settle(&mut state, wish, lease, sent);
+                    self.settle(&mut state, wish, lease, sent)?;
                 }
                 state.hands[server] = Hand::Free;
             }
