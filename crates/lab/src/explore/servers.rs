@@ -144,11 +144,11 @@ impl Servers {
             }
             _ => {}
         }
-        self.check(state, &before)
+        self.check(state, work, &before)
     }
 
     /// What one step must never do.
-    fn check(&self, state: &mut State, before: &Job) -> Result<(), String> {
+    fn check(&self, state: &mut State, work: Work, before: &Job) -> Result<(), String> {
         let after = job_of(&state.engine);
         if after.fence < before.fence {
             return Err("the fence falls".to_owned());
@@ -167,6 +167,15 @@ impl Servers {
             if superseded && promised > Some(state.now) {
                 let token = attempt.token;
                 return Err(format!("token {token} is replaced within the time it was promised"));
+            }
+        }
+        if matches!(work, Work::Suspect(_) | Work::Tick) {
+            let longer = before.open_attempts().find(|old| {
+                let new = after.attempt(old.token);
+                new.is_some_and(|new| new.lease.deadline > old.lease.deadline)
+            });
+            if let Some(attempt) = longer {
+                return Err(format!("token {} is kept for longer, unheard", attempt.token));
             }
         }
         let newest = after.attempts.last().map(|attempt| attempt.token);

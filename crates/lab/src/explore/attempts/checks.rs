@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use palisade_core::{
     Refusal,
     job::{CloseReason, Job, JobState},
+    lease::Pair,
     transition::Beat,
 };
 use palisade_store::{Failure, command::Answer};
@@ -36,6 +37,20 @@ pub(super) fn check_answer(
             }
             Ok(())
         }
+        (Request::Claim { .. }, Ok(Answer::Claim(claimed))) => {
+            let closed =
+                |pair: Pair| job_of(before).attempt(pair.token).is_some() && !is_open(before, pair);
+            let lost = claimed.grants.iter().find(|grant| closed(grant.pair));
+            let told =
+                |pair: Pair| format!("token {} is granted again, and was closed", pair.token);
+            lost.map_or(Ok(()), |grant| Err(told(grant.pair)))
+        }
+        (
+            Request::Complete { pair, .. } | Request::Fail { pair, .. },
+            Err(Failure::Refused(Refusal::StaleToken { reason, .. })),
+        ) if *reason == own_reason(request) => {
+            Err(format!("token {} did it, and is refused when it asks again", pair.token))
+        }
         (Request::Complete { pair, .. }, Ok(Answer::Complete(completed)))
             if completed.completion.token != pair.token =>
         {
@@ -47,6 +62,16 @@ pub(super) fn check_answer(
             Err(format!("token {} is open, and refused as stale", pair.token))
         }
         _ => Ok(()),
+    }
+}
+
+/// What this very verb closes an attempt for.
+fn own_reason(request: &Request) -> CloseReason {
+    match request {
+        Request::Fail { .. } => CloseReason::Failed,
+        Request::Claim { .. } | Request::Beat { .. } | Request::Complete { .. } => {
+            CloseReason::Completed
+        }
     }
 }
 
@@ -98,6 +123,11 @@ pub(super) fn wrong_record(job: &Job) -> Option<String> {
     let failures = closed_for(CloseReason::Failed);
     if losses > bench::RETRY.losses_allowed as usize && job.state != JobState::Failed {
         return Some(format!("lost {losses} times, and still {}", job.state));
+    }
+    let spent = losses > bench::RETRY.losses_allowed as usize
+        || failures >= bench::RETRY.failures_allowed as usize;
+    if job.state == JobState::Failed && !spent {
+        return Some(format!("given up after {losses} loss(es) and {failures} failure(s)"));
     }
     let live = job.state.is_live();
     if failures >= bench::RETRY.failures_allowed as usize && live && open == 0 {

@@ -95,6 +95,9 @@ impl Outsiders {
         let (old, new) = (holder(before), holder(after));
         if let Some((token, person)) = old.filter(|old| Some(*old) != new) {
             self.check_end(token, person, request, now)?;
+            if after.fence <= token {
+                return Err(format!("token {token} is over, and the fence is not past it"));
+            }
         }
         if let Some((token, person)) = new.filter(|new| Some(*new) != old) {
             self.check_grant(token, person, now)?;

@@ -1,7 +1,7 @@
 //! The work thread: step after step, and between any two instructions anything may happen to it.
 
 use palisade_core::Refusal;
-use palisade_core::job::{Failure as Report, FailureKind};
+use palisade_core::job::{CloseReason, Failure as Report, FailureKind};
 use palisade_core::transition::Completed;
 use palisade_store::{
     Failure,
@@ -202,6 +202,12 @@ impl World {
         if let Some(told) = told(step, &answer) {
             self.tally.told(call, told, self.now);
         }
+        if let Err(Failure::Refused(Refusal::StaleToken { reason, .. })) = &answer
+            && matches!(step, Step::Complete | Step::Fail | Step::Release)
+            && *reason == own_reason(step)
+        {
+            self.tally.corrupt.push(format!("a worker is refused what it did itself: {step:?}"));
+        }
         match (step, answer) {
             (Step::BeginBlob, Ok(Answer::BeginBlob(place))) => self.place_known(index, place),
             (Step::FinishBlob(_), Ok(Answer::FinishBlob(_))) => self.next_step(index),
@@ -291,6 +297,15 @@ impl World {
         task.stage = Stage::Ready;
         let number = task.number;
         self.after(index, wait_ms, WorkerEvent::Instruction(number));
+    }
+}
+
+/// What this very step closes an attempt for.
+fn own_reason(step: Step) -> CloseReason {
+    match step {
+        Step::Fail => CloseReason::Failed,
+        Step::Release => CloseReason::Released,
+        _ => CloseReason::Completed,
     }
 }
 
