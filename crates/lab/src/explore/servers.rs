@@ -116,7 +116,8 @@ impl Servers {
         };
         let answer = state.engine.apply(&command, clock);
         if self.broken == Some(Sabotage::ExpiredTwice) && work == Work::Tick {
-            expire_what_was_read(&mut state.engine, state.read[server].take(), clock);
+            let read = state.read[server].take();
+            expire_what_was_read(&mut state.engine, read.as_ref(), clock);
         }
         state.engine.commit();
         state.engine.forget_journal();
@@ -144,11 +145,11 @@ impl Servers {
             }
             _ => {}
         }
-        self.check(state, work, &before)
+        Self::check(state, work, &before)
     }
 
     /// What one step must never do.
-    fn check(&self, state: &mut State, work: Work, before: &Job) -> Result<(), String> {
+    fn check(state: &mut State, work: Work, before: &Job) -> Result<(), String> {
         let after = job_of(&state.engine);
         if after.fence < before.fence {
             return Err("the fence falls".to_owned());
@@ -195,9 +196,9 @@ fn promise(state: &mut State, token: Number, clock: Timestamp) {
 }
 
 /// A careless reaper: decides by what it read before its transaction, and adds one to what is there.
-fn expire_what_was_read(engine: &mut CrashEngine, read: Option<Job>, now: Timestamp) {
+fn expire_what_was_read(engine: &mut CrashEngine, read: Option<&Job>, now: Timestamp) {
     let lapsed = |read: &Job| read.state == JobState::Running && read.is_claimable(now);
-    if !read.as_ref().is_some_and(lapsed) {
+    if !read.is_some_and(lapsed) {
         return;
     }
     let mut job = job_of(engine);

@@ -198,10 +198,16 @@ impl Model for Wishes {
             Action::Start => state.start(),
             Action::Complete => state.finish(false),
             Action::Fail => {
-                let failing = state.running.map(|(job, _)| job);
+                // Who was withdrawn meanwhile is refused, and decides nothing.
+                let open = |job: &Job, pair: Pair| {
+                    job.attempt(pair.token).is_some_and(|attempt| attempt.closed.is_none())
+                };
+                let failing = state
+                    .running
+                    .filter(|(id, pair)| state.job(*id).is_some_and(|job| open(job, *pair)));
                 state.finish(true);
                 let queued = |job: &Job| job.state == JobState::Queued;
-                if failing.and_then(|job| state.job(job)).is_some_and(queued) {
+                if failing.and_then(|(id, _)| state.job(id)).is_some_and(queued) {
                     return Err("a job that failed for good is tried again".to_owned());
                 }
             }

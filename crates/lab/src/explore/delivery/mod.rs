@@ -118,7 +118,7 @@ impl Delivery {
         Ok(())
     }
 
-    fn arrive(&self, state: &mut State, wish: usize, lease: u64, sent: Sent) -> Result<(), String> {
+    fn arrive(state: &mut State, wish: usize, lease: u64, sent: Sent) -> Result<(), String> {
         *state.sent.entry((wish, lease)).or_default() += 1;
         state.receipts.insert((wish, lease, sent));
         if sent == Sent::Failed {
@@ -160,12 +160,11 @@ impl Model for Delivery {
 
     fn actions(&self, state: &State) -> Vec<Action> {
         let mut actions = Vec::new();
-        match state.decided {
-            Some(_) => actions.extend([Action::Commit, Action::Forget]),
-            None => {
-                let next = state.rows.len();
-                actions.extend((next < WISHES).then_some(Action::Decide(next)));
-            }
+        if state.decided.is_some() {
+            actions.extend([Action::Commit, Action::Forget]);
+        } else {
+            let next = state.rows.len();
+            actions.extend((next < WISHES).then_some(Action::Decide(next)));
         }
         for (server, hand) in state.hands.iter().enumerate() {
             match *hand {
@@ -218,7 +217,7 @@ impl Model for Delivery {
                     state.hands[server] = Hand::Waiting(wish, lease);
                 }
             }
-            Action::Arrive(wish, lease, sent) => self.arrive(&mut state, wish, lease, sent)?,
+            Action::Arrive(wish, lease, sent) => Self::arrive(&mut state, wish, lease, sent)?,
             Action::Hear(server, sent) => {
                 if let Hand::Waiting(wish, lease) = state.hands[server] {
                     state.hands[server] = Hand::Heard(wish, lease, sent);

@@ -58,10 +58,9 @@ impl Outsiders {
     }
 
     /// A grant or a renewal was answered: nobody else has the lock for a ttl.
-    pub(super) fn promised(&mut self, pair: Pair, now: Timestamp) -> Result<(), String> {
+    pub(super) fn promised(&mut self, pair: Pair, now: Timestamp) {
         let until = self.promised.entry(pair.token).or_default();
         *until = (*until).max(now.plus_ms(TTL_MS));
-        Ok(())
     }
 
     /// The tokens that somebody was told of.

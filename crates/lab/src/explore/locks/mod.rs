@@ -159,20 +159,21 @@ impl State {
                 if self.people[person] == At::Asking {
                     self.replies.insert((person, pair));
                 }
-                self.outsiders.promised(pair, self.now)
+                self.outsiders.promised(pair, self.now);
+                Ok(())
             }
-            (Request::Acquire(_), Ok(_)) => Ok(()),
             (Request::Renew(_, pair), Ok(Answer::RenewLock(Lease { .. }))) => {
                 if !open(pair) {
                     return Err(format!("token {} was closed, and is renewed", pair.token));
                 }
-                self.outsiders.promised(pair, self.now)
+                self.outsiders.promised(pair, self.now);
+                Ok(())
             }
             (Request::Renew(_, pair) | Request::Release(_, pair), Err(Failure::Refused(_))) => {
                 let told = format!("token {} is open, and told that it is lost", pair.token);
                 if open(pair) { Err(told) } else { Ok(()) }
             }
-            (Request::Release(..) | Request::Leave(_), Ok(_)) => Ok(()),
+            (Request::Acquire(_) | Request::Release(..) | Request::Leave(_), Ok(_)) => Ok(()),
             (_, other) => Err(format!("{request:?} is answered {other:?}")),
         }
     }

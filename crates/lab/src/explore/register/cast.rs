@@ -13,6 +13,8 @@ pub(in crate::explore) enum Scene {
     Holders,
     /// Two operators that reset what they have both looked at, and the holder of a high number.
     Operators,
+    /// Two who bring the same number, and are not the same.
+    Strangers,
     /// Two servers that publish the same wish, and one that publishes an older one.
     Projectors,
 }
@@ -37,11 +39,13 @@ fn publish(wish: u64) -> Request {
 }
 
 impl Scene {
-    pub(super) const ALL: [Self; 3] = [Self::Holders, Self::Operators, Self::Projectors];
+    pub(super) const ALL: [Self; 4] =
+        [Self::Holders, Self::Operators, Self::Strangers, Self::Projectors];
 
     pub(super) const fn what(self) -> &'static str {
         match self {
             Self::Holders => "a holder, and the one after it",
+            Self::Strangers => "a holder, and a stranger with its number",
             Self::Operators => "two operators at one register",
             Self::Projectors => "two servers publish one wish, a third an older one",
         }
@@ -49,7 +53,7 @@ impl Scene {
 
     pub(super) const fn writers(self) -> usize {
         match self {
-            Self::Holders => 2,
+            Self::Holders | Self::Strangers => 2,
             Self::Operators | Self::Projectors => 3,
         }
     }
@@ -59,7 +63,7 @@ impl Scene {
         self == Self::Operators
     }
 
-    pub(super) const fn name(self, writer: usize) -> &'static str {
+    pub(super) const fn name(writer: usize) -> &'static str {
         const NAMES: [&str; 3] = ["A", "B", "C"];
         NAMES[writer]
     }
@@ -70,6 +74,11 @@ impl Scene {
             (Self::Holders, 0) => vec![write(grant(1, 1), "a, first"), write(grant(1, 2), "a")],
             (Self::Holders, _) => {
                 vec![Request::Raise { stamp: grant(2, 1) }, write(grant(2, 1), "b")]
+            }
+            (Self::Strangers, 0) => vec![write(grant(2, 1), "b")],
+            (Self::Strangers, _) => {
+                let stranger = Stamp::grant(number(2), LeaseId(7), Op::FIRST);
+                vec![write(stranger.expect("a fine stamp"), "c")]
             }
             (Self::Operators, 0) => vec![Request::Reset { seen: 1, fence: number(3) }],
             (Self::Operators, 1) => vec![Request::Reset { seen: 1, fence: number(5) }],

@@ -131,6 +131,12 @@ impl Registers {
             return Err(format!("a change lands after its writer was told {told:?}"));
         }
         let (old, new) = (state.cell.as_ref().map(record), record(&bytes));
+        let theirs = old.as_ref().is_some_and(|old| {
+            old.author.is_some() && old.fence == new.fence && old.author != new.author
+        });
+        if theirs && !scene.resets() {
+            return Err("a number is taken from one who did not bring it".to_owned());
+        }
         let fence_before = old.map(|old| old.fence);
         if !matches!(request, Request::Reset { .. }) && fence_before > Some(new.fence) {
             return Err("the fence falls".to_owned());
@@ -313,7 +319,7 @@ impl Model for Registers {
     }
 
     fn tell(&self, state: &State, action: &Action) -> String {
-        let name = |writer: usize| state.scene.map_or("", |scene| scene.name(writer));
+        let name = Scene::name;
         match *action {
             Action::Begin(scene) => format!("the scene: {}", scene.what()),
             Action::Answer(writer) => match self.question(state, writer) {

@@ -61,13 +61,11 @@ impl Script {
     /// The next answer; without one, the question is noted, and nobody answers it.
     async fn ask(&self, question: Question) -> Said {
         let said = self.said.lock().expect("one thread").pop_front();
-        match said {
-            Some(said) => said,
-            None => {
-                *self.asked.lock().expect("one thread") = Some(question);
-                std::future::pending().await
-            }
+        if let Some(said) = said {
+            return said;
         }
+        *self.asked.lock().expect("one thread") = Some(question);
+        std::future::pending().await
     }
 }
 
@@ -111,7 +109,7 @@ impl CompareAndSwap for Script {
 pub(super) fn run(key: &Key, request: &Request, nonce: u128, said: &[Said]) -> Call {
     let script = Arc::new(Script::default());
     script.said.lock().expect("one thread").extend(said.iter().cloned());
-    let cells: Arc<dyn CompareAndSwap> = script.clone();
+    let cells: Arc<dyn CompareAndSwap> = Arc::<Script>::clone(&script);
     // Waiting is a step that is not taken yet; here nobody sleeps.
     let pace = Pace { attempts_max: 3, pause_ms_first: 0, pause_ms_max: 0 };
     let register = Register::new(cells, pace);

@@ -89,8 +89,6 @@ impl World {
                 let pair = Pair { token: held.token, lease_id: held.lease_id };
                 self.locker_granted(index, pair);
             }
-            // It waits, or it was told that it has waited enough: it asks again.
-            (Stage::Acquiring, Ok(_)) => {}
             (Stage::Begin, Ok(Answer::BeginBlob(place))) => {
                 self.blobs.insert((place.digest, place.generation));
                 self.locker_goes_to(index, Stage::Finish(place.generation));
@@ -103,9 +101,13 @@ impl World {
                 let next = if op == 1 { Stage::Put(generation, 2) } else { Stage::Releasing };
                 self.locker_goes_to(index, next);
             }
-            (Stage::Releasing, Ok(_)) => self.locker_ends(index),
+            (Stage::Releasing, Ok(_)) => {
+                let name = self.lockers.people[index].name();
+                self.trace.tell(self.now, &name, format_args!("has given the lock back"));
+                self.locker_ends(index);
+            }
             (_, Err(Failure::Refused(refusal))) => self.locker_refused(index, stage, &refusal),
-            // Unavailable, unknown, or the answer to something else: it is asked again.
+            // It waits, or the answer was no answer: it asks again.
             _ => {}
         }
     }

@@ -141,6 +141,7 @@ impl World {
             // It died: whatever it held is the lease's business now.
             self.relies_no_more(index);
             let person = &mut self.lockers.people[index];
+            self.trace.tell(self.now, &person.name(), format_args!("crashes"));
             person.lives += 1;
             person.begin_turn();
             let back_ms = person.dice.between(100, 3_000);
