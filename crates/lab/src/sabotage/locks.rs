@@ -32,6 +32,9 @@ pub(crate) fn on_read(broken: Option<Sabotage>, lock: Option<&mut Lock>) {
 pub(crate) fn on_put(broken: Option<Sabotage>, before: Option<&Lock>, lock: &mut Lock) {
     match broken {
         Some(Sabotage::ReleasedThenGranted) => serve_later(before, lock),
+        Some(Sabotage::LockFenceNotRaised) if lock.holding.is_none() => {
+            lock.fence = before.map_or(lock.fence, |before| before.fence);
+        }
         Some(Sabotage::LockForgotten) if lock.holding.is_none() => lock.fence = Number::ZERO,
         _ => {}
     }

@@ -141,6 +141,8 @@ sabotages! {
         "a late release ends somebody else's holding";
     LockForgotten, "lock-forgotten", Explore(World::Locks),
         "a lock that nobody holds is deleted, and its fence with it";
+    LockFenceNotRaised, "lock-fence-not-raised", Explore(World::Locks),
+        "a lock's end leaves its fence at the token that is over";
     UnknownIsFailure, "unknown-is-failure", Explore(World::Registers),
         "a swap whose answer was lost is taken for one that was not done";
     NonceDropped, "nonce-dropped", Explore(World::Registers),
