@@ -111,6 +111,8 @@ sabotages! {
         "the outbox delivers what is decided but not committed";
     CollectedWhilePinned, "collected-while-pinned", Explore(World::Blobs),
         "the collector condemns a blob that an upload has pinned";
+    UploadNotPinned, "upload-not-pinned", Explore(World::Blobs),
+        "an upload, or the word that the bytes are there, pins nothing";
     GenerationReused, "generation-reused", Explore(World::Blobs),
         "a condemned place is named again";
     CommitIgnoresBlobs, "commit-ignores-blobs", Explore(World::Blobs),
