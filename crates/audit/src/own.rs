@@ -22,6 +22,8 @@ use crate::{
 
 /// Closed attempts that are remembered for what comes late of them.
 const CLOSED_MAX: usize = 100_000;
+/// The code of a pair that was never granted.
+const UNKNOWN: &str = "unknown_token";
 /// What the one effect of an attempt is called.
 const COMPLETION: &str = "completion";
 
@@ -223,7 +225,8 @@ impl Translator {
 /// A verb that came too late. Of an attempt that was given up in good order (its job cancelled, or
 /// outrun by a backup) that is no fault; of one that was lost it is the pauser's last act.
 fn refuse(known: &Known, (verb, token, code): (&str, Number, &str), telling: &mut Telling<'_>) {
-    if known.closed != Some(CloseReason::Superseded) {
+    // A right token with a wrong lease id is a stranger's: it says nothing of the worker.
+    if code == UNKNOWN || known.closed != Some(CloseReason::Superseded) {
         return;
     }
     match verb {

@@ -64,9 +64,17 @@ impl Lease {
     }
 
     /// The lease renewed now.
+    ///
+    /// Of several servers on one store, one may have read its clock, been paused, and come after
+    /// another's renewal: what that one promised is not taken back.
     #[must_use]
-    pub const fn renewed(self, now: Moment) -> Self {
-        Self::granted(self.ttl_ms, now)
+    pub fn renewed(self, now: Moment) -> Self {
+        let renewed = Self::granted(self.ttl_ms, now);
+        Self {
+            deadline: renewed.deadline.max(self.deadline),
+            renewed_at: renewed.renewed_at.max(self.renewed_at),
+            ..renewed
+        }
     }
 
     /// Whether this renewal must be durable before it is answered: the first one of a life must,

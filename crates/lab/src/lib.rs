@@ -9,6 +9,7 @@ pub mod designs;
 pub mod drill;
 pub mod engine;
 pub mod explore;
+pub mod linear;
 pub mod random;
 pub mod sabotage;
 pub mod sim;

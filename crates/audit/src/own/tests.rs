@@ -168,3 +168,20 @@ fn what_an_entry_implies_comes_with_the_entrys_place() {
     ];
     assert_eq!(told, expected);
 }
+
+/// Found by the simulator: whoever guesses a worker's token accuses it of nothing.
+#[test]
+fn a_strangers_refusal_is_not_told_of_the_worker_whose_token_it_showed() {
+    let mut events = seed_story();
+    let story = findings(&events);
+    events.insert(5, refused(3_641, 1, "fail", "unknown_token"));
+    events.insert(4, refused(3_635, 1, "complete", "unknown_token"));
+    let kinds = |found: &[Finding]| found.iter().map(|one| (one.kind, one.at)).collect::<Vec<_>>();
+    assert_eq!(kinds(&findings(&events)), kinds(&story));
+    let gone: Vec<_> = seed_story()
+        .into_iter()
+        .filter(|event| !matches!(event.what, What::Refused { .. } | What::Paused { .. }))
+        .chain([refused(7_001, 1, "complete", "unknown_token")])
+        .collect();
+    assert_eq!(findings(&gone), []);
+}

@@ -17,7 +17,8 @@ pub(crate) struct ExploreArgs {
     /// lying-dispatch. `queue` takes Palisade's parts along, each in a world of its own.
     #[arg(long, default_value = "all", value_name = "DESIGN")]
     design: String,
-    /// One small world by its name: a design's, or attempts, wishes, blobs, restarts, objects.
+    /// One small world by its name: a design's, or attempts, backups, histories, wishes, blobs,
+    /// restarts, servers, objects, locks, registers, delivery.
     #[arg(long, value_name = "WORLD", conflicts_with = "design")]
     world: Option<World>,
     /// Build a deliberate fault into the lab's copy of the rules, to see that it is noticed.

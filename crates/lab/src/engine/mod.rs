@@ -41,6 +41,18 @@ pub trait Engine: std::fmt::Debug {
     /// Makes everything applied so far durable.
     fn commit(&mut self);
 
+    /// Decides commands and dies while it writes them; `chance` (random) says how far it came.
+    /// An engine whose batches are one step leaves nothing of them. [`crash`](Self::crash) follows.
+    /// Answers what nobody hears any more.
+    fn die_within(
+        &mut self,
+        _commands: &[Command],
+        _now: Timestamp,
+        _chance: u64,
+    ) -> Vec<Result<Answer, Failure>> {
+        Vec::new()
+    }
+
     /// The process died: what is not durable is gone.
     fn crash(&mut self);
 

@@ -1,5 +1,7 @@
 //! The real SQLite store, in a folder of its own: a crash drops it, a start opens it again.
 
+use std::path::PathBuf;
+
 use palisade_core::{Number, Timestamp, transition::Beat};
 use palisade_store::{
     Failure,
@@ -11,12 +13,24 @@ use tempfile::TempDir;
 
 use super::{Engine, Lie};
 
+/// The database's name within a data folder.
+const DATABASE: &str = "palisade.db";
+
 /// Records in SQLite.
 #[derive(Debug)]
 pub struct SqliteRecords {
     folder: TempDir,
     /// None between a crash and the next start.
     engine: Option<SqliteEngine>,
+    /// The files as a death in the middle of a write left them.
+    left: Option<Files>,
+}
+
+/// The database, and the log of what is not in it yet.
+#[derive(Debug, PartialEq, Eq)]
+struct Files {
+    database: Vec<u8>,
+    log: Vec<u8>,
 }
 
 impl SqliteRecords {
@@ -25,7 +39,7 @@ impl SqliteRecords {
     pub fn new(now: Timestamp) -> Self {
         let folder = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new());
         let folder = folder.expect("the machine has room for a temporary folder");
-        let mut records = Self { folder, engine: None };
+        let mut records = Self { folder, engine: None, left: None };
         records.open(now);
         records
     }
@@ -34,6 +48,17 @@ impl SqliteRecords {
         let place = Place::Folder(self.folder.path().join("data"));
         let engine = SqliteEngine::open(place, now);
         self.engine = Some(engine.expect("what a crash left can be opened"));
+    }
+
+    fn paths(&self) -> [PathBuf; 2] {
+        let folder = self.folder.path().join("data");
+        [folder.join(DATABASE), folder.join(format!("{DATABASE}-wal"))]
+    }
+
+    /// The files as they are now, as a copy would find them.
+    fn files(&self) -> Files {
+        let [database, log] = self.paths().map(|path| std::fs::read(path).unwrap_or_default());
+        Files { database, log }
     }
 
     fn engine(&mut self) -> &mut SqliteEngine {
@@ -58,9 +83,34 @@ impl Engine for SqliteRecords {
 
     fn commit(&mut self) {}
 
+    /// A death in the middle of a transaction: of what it added to the log, some is there. Where
+    /// it went on to move the log into the database, that is another's business.
+    fn die_within(
+        &mut self,
+        commands: &[Command],
+        now: Timestamp,
+        chance: u64,
+    ) -> Vec<Result<Answer, Failure>> {
+        let before = self.files();
+        let answers = self.apply_all(commands, now);
+        let mut after = self.files();
+        if after.database == before.database && after.log.starts_with(&before.log) {
+            let added = (after.log.len() - before.log.len()) as u64;
+            let kept = usize::try_from(chance % (added + 1)).expect("not above a length");
+            after.log.truncate(before.log.len() + kept);
+            self.left = Some(after);
+        }
+        answers
+    }
+
+    /// Dropping it closes the database, which tidies up; a crash does not, so what is there just
+    /// before is put back.
     fn crash(&mut self) {
-        // Dropped, not closed: nothing is recorded on the way out.
+        let left = self.left.take().unwrap_or_else(|| self.files());
         self.engine = None;
+        let [database, log] = self.paths();
+        let written = std::fs::write(database, left.database);
+        written.and_then(|()| std::fs::write(log, left.log)).expect("the folder takes what it had");
     }
 
     fn start(&mut self, now: Timestamp) -> Timestamp {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use palisade_core::{
     Digest, JobId, LeaseId, Number, Tenant, Timestamp, blob::BlobState, job::Job, lease::Pair,
-    retry::RetryPolicy, transition::Wish,
+    lock::Lock, retry::RetryPolicy, transition::Wish,
 };
 use palisade_store::command::{
     Answer, BeginBlob, Claim, Command, Complete, FinishBlob, Heartbeat, Pin, Submit,
@@ -134,8 +134,26 @@ pub(super) fn identify(engine: &CrashEngine, into: &mut Fingerprint) {
             into.take(&(request, &recorded.answer));
         }
     }
+    for records in std::iter::once(&engine.live).chain(durable) {
+        for lock in records.locks.values() {
+            identify_lock(lock, into);
+        }
+        for grant in records.lock_grants.values() {
+            into.take(&(grant.pair, grant.closed.map(|(_, how)| how as u8)));
+        }
+    }
     for held in engine.book.all() {
         into.take(&(held.token, held.lease.deadline, held.lease.renewed_at, held.lease.life));
+    }
+}
+
+fn identify_lock(lock: &Lock, into: &mut Fingerprint) {
+    into.take(&lock.fence);
+    let held = lock.holding.as_ref();
+    into.take(&held.map(|held| (held.token, &held.request_id, held.lease.deadline)));
+    into.take(&held.map(|held| held.lease.life));
+    for waiter in &lock.waiters {
+        into.take(&(waiter.ticket, &waiter.request_id, waiter.wants_until, waiter.alive_until));
     }
 }
 

@@ -168,6 +168,13 @@ impl Model for Blobs {
                 let begin = BeginBlob { digest: digest(), pin: Pin::Attempt(job, pair) };
                 if let Some(Answer::BeginBlob(place)) = state.apply(&Command::BeginBlob(begin)) {
                     let (generation, present) = (place.generation, place.present);
+                    let pin = (Keeper::Attempt(pair.token), digest(), generation);
+                    if self.broken == Some(Sabotage::UploadNotPinned) {
+                        state.engine.live.keepers.remove(&pin);
+                    }
+                    if !state.engine.live.keepers.contains(&pin) {
+                        return Err(format!("token {} was told a place, unpinned", pair.token));
+                    }
                     state.people[worker].2 = At::Told { generation, present };
                 }
             }

@@ -6,10 +6,15 @@
 mod attempts;
 mod bench;
 mod blobs;
+mod delivery;
 mod designs;
+mod histories;
+mod locks;
 mod objects;
+mod register;
 mod restarts;
 mod search;
+mod servers;
 mod wishes;
 
 #[cfg(test)]
@@ -39,11 +44,23 @@ pub enum World {
     Restarts,
     /// A fenced object, written, deleted and written again by holders that come and go.
     Objects,
+    /// A lock and those who wait for it.
+    Locks,
+    /// A register over compare-and-swap: swaps of unknown outcome, writers that pause.
+    Registers,
+    /// Two servers on one store.
+    Servers,
+    /// As `attempts`, with backup attempts.
+    Backups,
+    /// Histories of grants and completions: each is linearizable.
+    Histories,
+    /// The outbox: rows taken by two servers, sent, settled, with a crash between any two.
+    Delivery,
 }
 
 impl World {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 17] = [
         Self::Design(Design::LockForever),
         Self::Design(Design::Lease),
         Self::Design(Design::LeaseHeartbeat),
@@ -55,6 +72,12 @@ impl World {
         Self::Blobs,
         Self::Restarts,
         Self::Objects,
+        Self::Locks,
+        Self::Registers,
+        Self::Servers,
+        Self::Backups,
+        Self::Histories,
+        Self::Delivery,
     ];
 
     /// Its name.
@@ -66,6 +89,12 @@ impl World {
             Self::Blobs => "blobs",
             Self::Restarts => "restarts",
             Self::Objects => "objects",
+            Self::Locks => "locks",
+            Self::Registers => "registers",
+            Self::Servers => "servers",
+            Self::Backups => "backups",
+            Self::Histories => "histories",
+            Self::Delivery => "delivery",
         }
     }
 
@@ -141,11 +170,19 @@ pub fn run_one(world: World, broken: Option<Sabotage>, states_max: u64) -> Outco
         World::Design(design) => {
             search::search(&designs::DesignModel { design, broken }, states_max)
         }
-        World::Attempts => search::search(&attempts::Attempts { broken }, states_max),
+        World::Attempts => {
+            search::search(&attempts::Attempts { broken, backups: false }, states_max)
+        }
+        World::Backups => search::search(&attempts::Attempts { broken, backups: true }, states_max),
+        World::Servers => search::search(&servers::Servers { broken }, states_max),
+        World::Delivery => search::search(&delivery::Delivery { broken }, states_max),
+        World::Histories => search::search(&histories::Histories { broken }, states_max),
         World::Wishes => search::search(&wishes::Wishes { broken }, states_max),
         World::Blobs => search::search(&blobs::Blobs { broken }, states_max),
         World::Restarts => search::search(&restarts::Restarts { broken }, states_max),
         World::Objects => search::search(&objects::Objects { broken }, states_max),
+        World::Locks => search::search(&locks::Locks { broken }, states_max),
+        World::Registers => search::search(&register::Registers { broken }, states_max),
     }
 }
 

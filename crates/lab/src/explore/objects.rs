@@ -1,5 +1,5 @@
-//! A fenced object: two holders after one another, each of whose writes may arrive late, twice, or
-//! after the next one.
+//! A fenced object: two holders after one another, or of two jobs at once, each of whose writes may
+//! arrive late, twice, or after the next one.
 
 use std::collections::BTreeSet;
 
@@ -19,6 +19,9 @@ use super::{
     bench::{self, TTL_MS},
     search::{Fingerprint, Model},
 };
+
+/// How often each writes.
+const OPS_MAX: [u64; 2] = [3, 2];
 
 /// A write in the air: whose, which of theirs, and whether it deletes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,12 +60,14 @@ pub(super) struct Objects {
     pub(super) broken: Option<Sabotage>,
 }
 
-fn job_id() -> JobId {
-    JobId(Number::ZERO.next())
+/// The job that a token was granted for.
+fn job_of(engine: &CrashEngine, token: Number) -> JobId {
+    let granted = engine.live.jobs.values().find(|job| job.attempt(token).is_some());
+    granted.expect("tokens come from grants").id
 }
 
 fn standing(engine: &CrashEngine, pair: Pair) -> Standing {
-    let job = engine.live.jobs.get(&job_id()).expect("it was submitted first");
+    let job = &engine.live.jobs[&job_of(engine, pair.token)];
     let attempt = job.attempt(pair.token).filter(|attempt| attempt.lease_id == pair.lease_id);
     match attempt.map(|attempt| &attempt.closed) {
         None => Standing::Unknown,
@@ -108,7 +113,9 @@ impl Objects {
                 let forgotten = self.broken == Some(Sabotage::TombstoneForgotten) && sent.deletes;
                 state.object = (!forgotten).then_some(written.object);
             }
-            Err(Refusal::StaleWrite { .. }) if really == Standing::Open => {
+            Err(Refusal::StaleWrite { .. })
+                if really == Standing::Open && sent.pair.token >= fence =>
+            {
                 let token = sent.pair.token;
                 return Err(format!("token {token} is open, and its write is refused as stale"));
             }
@@ -125,7 +132,9 @@ impl Model for Objects {
 
     fn begin(&self) -> State {
         let mut engine = bench::engine(self.broken);
+        // Two jobs, so that one key may be guarded by two holders at once: the later one wins.
         bench::submitted(&mut engine, 0);
+        bench::submitted(&mut engine, 1);
         bench::present(&mut engine, bench::content_of(0));
         engine.forget_journal();
         State {
@@ -143,21 +152,21 @@ impl Model for Objects {
 
     fn actions(&self, state: &State) -> Vec<Action> {
         let mut actions = Vec::new();
-        for worker in 0..2 {
+        for (worker, ops_max) in OPS_MAX.into_iter().enumerate() {
             if state.holders[worker].is_none() {
                 actions.push(Action::Claim(worker));
             } else {
-                if state.ops[worker] < 3 {
+                if state.ops[worker] < ops_max {
                     actions.extend([Action::Send(worker, false), Action::Send(worker, true)]);
                 }
                 actions.push(Action::Finish(worker));
             }
         }
         // Version numbers are drawn for each write; their number is what bounds repeats.
-        if state.versions < 6 {
+        if state.versions < 5 {
             actions.extend(state.sent.iter().copied().map(Action::Serve));
         }
-        if state.passes < 2 {
+        if state.passes < 1 {
             actions.push(Action::Pass);
         }
         actions
@@ -181,7 +190,8 @@ impl Model for Objects {
             Action::Serve(sent) => self.serve(&mut state, sent)?,
             Action::Finish(worker) => {
                 let Some(pair) = state.holders[worker] else { return Ok(state) };
-                let complete = bench::complete(job_id(), pair, bench::content_of(0));
+                let complete =
+                    bench::complete(job_of(&state.engine, pair.token), pair, bench::content_of(0));
                 // A holder that was replaced is refused, which is nothing to this world.
                 let _ = state.engine.apply(&complete, state.now);
                 state.engine.commit();

@@ -41,6 +41,8 @@ fn palisades_designs_and_their_blobs_hold_in_every_schedule() {
         World::Design(Design::Queue),
         World::Design(Design::LyingDispatch),
         World::Blobs,
+        World::Delivery,
+        World::Histories,
     ];
     let report = run(&Config { worlds, ..Config::default() });
     report.worlds.iter().for_each(|explored| whole(&explored.outcome));

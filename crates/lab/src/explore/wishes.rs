@@ -197,7 +197,20 @@ impl Model for Wishes {
             }
             Action::Start => state.start(),
             Action::Complete => state.finish(false),
-            Action::Fail => state.finish(true),
+            Action::Fail => {
+                // Who was withdrawn meanwhile is refused, and decides nothing.
+                let open = |job: &Job, pair: Pair| {
+                    job.attempt(pair.token).is_some_and(|attempt| attempt.closed.is_none())
+                };
+                let failing = state
+                    .running
+                    .filter(|(id, pair)| state.job(*id).is_some_and(|job| open(job, *pair)));
+                state.finish(true);
+                let queued = |job: &Job| job.state == JobState::Queued;
+                if failing.and_then(|(id, _)| state.job(id)).is_some_and(queued) {
+                    return Err("a job that failed for good is tried again".to_owned());
+                }
+            }
             Action::Retry(job) => {
                 state.retries += 1;
                 let cancelled = state.job(job).is_some_and(|job| job.state == JobState::Cancelled);
@@ -205,6 +218,10 @@ impl Model for Wishes {
                 let submission = first.map(|one| one.number).filter(|_| cancelled);
                 let retried =
                     state.apply(&Command::Retry(Retry { job, submission, request_id: None }));
+                let spent = |job: &Job| job.failures + job.losses > 0 || job.failed_finally;
+                if retried.is_some() && state.job(job).is_some_and(spent) {
+                    return Err(format!("{job} is tried again, with its budgets used up"));
+                }
                 // Whoever revives a wish wants it again.
                 if let (Some(_), Some(number)) = (retried, submission) {
                     state.asked.remove(&number);

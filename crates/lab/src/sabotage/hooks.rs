@@ -53,6 +53,12 @@ pub(crate) fn before(
             beat.seq += 1_000_000;
         }
         (Sabotage::CancelTakesAll, Command::Cancel(cancel)) => cancel.which = Which::All,
+        (Sabotage::RenewedSuspected, Command::Suspect(suspect)) => {
+            suspect.seen_at = Timestamp(Number::MAX.get());
+        }
+        (_, command @ (Command::LeaveLock(_) | Command::ReleaseLock(_))) => {
+            super::locks::before(engine, broken, command);
+        }
         (_, command) => {
             if let Some((job, pair)) = named(command) {
                 *pair = bent(engine, broken, job, *pair);
@@ -121,6 +127,9 @@ pub(crate) fn on_put(broken: Option<Sabotage>, before: Option<&Job>, job: &mut J
         Sabotage::OpenAfterFailure => leave_open(before, job, CloseReason::Failed),
         Sabotage::SupersededStaysOpen => leave_open(before, job, CloseReason::Superseded),
         Sabotage::OutrunStaysOpen => leave_open(before, job, CloseReason::Outrun),
+        Sabotage::BackupRaisesFence if job.attempts.len() > before.attempts.len() => {
+            job.fence = job.attempts.last().map_or(job.fence, |attempt| attempt.token);
+        }
         Sabotage::LossesNotCounted => job.losses = before.losses,
         Sabotage::FailuresNotCounted => job.failures = before.failures,
         _ => {}

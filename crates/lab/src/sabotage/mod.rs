@@ -6,6 +6,7 @@
 
 mod catch;
 pub(crate) mod hooks;
+pub(crate) mod locks;
 
 #[cfg(test)]
 mod tests;
@@ -110,6 +111,8 @@ sabotages! {
         "the outbox delivers what is decided but not committed";
     CollectedWhilePinned, "collected-while-pinned", Explore(World::Blobs),
         "the collector condemns a blob that an upload has pinned";
+    UploadNotPinned, "upload-not-pinned", Explore(World::Blobs),
+        "an upload, or the word that the bytes are there, pins nothing";
     GenerationReused, "generation-reused", Explore(World::Blobs),
         "a condemned place is named again";
     CommitIgnoresBlobs, "commit-ignores-blobs", Explore(World::Blobs),
@@ -128,6 +131,40 @@ sabotages! {
         "a put looks at the key's fence, and not whether its lease is still open";
     EqualIsLower, "equal-is-lower", Explore(World::Objects),
         "the fence refuses its own author's second write";
+    LastComeFirstServed, "last-come-first-served", Explore(World::Locks),
+        "of those who wait for a lock, the newest is served";
+    GoneWaiterGranted, "gone-waiter-granted", Explore(World::Locks),
+        "a waiter that fell silent, or whose wish has expired, is granted the lock";
+    GrantOfGoneKept, "grant-of-gone-kept", Explore(World::Locks),
+        "a grant whose waiter left while it was committed is kept";
+    ReleasedThenGranted, "released-then-granted", Explore(World::Locks),
+        "a release and the next one's grant are two transactions";
+    ReleasedByAnybody, "released-by-anybody", Explore(World::Locks),
+        "a late release ends somebody else's holding";
+    LockForgotten, "lock-forgotten", Explore(World::Locks),
+        "a lock that nobody holds is deleted, and its fence with it";
+    LockFenceNotRaised, "lock-fence-not-raised", Explore(World::Locks),
+        "a lock's end leaves its fence at the token that is over";
+    UnknownIsFailure, "unknown-is-failure", Explore(World::Registers),
+        "a swap whose answer was lost is taken for one that was not done";
+    NonceDropped, "nonce-dropped", Explore(World::Registers),
+        "changes of a register carry no nonce: another's change is taken for the own";
+    SwappedUnconditionally, "swapped-unconditionally", Explore(World::Registers),
+        "the store writes whatever the version: a paused writer overwrites";
+    ExpiredTwice, "expired-twice", Explore(World::Servers),
+        "a tick decides by what it read before its transaction: two servers count one loss twice";
+    NumbersCached, "numbers-cached", Explore(World::Servers),
+        "each server draws tokens from a block of its own";
+    RenewedSuspected, "renewed-suspected", Explore(World::Servers),
+        "a broken connection ends a lease that was renewed at another server since";
+    BackupRaisesFence, "backup-raises-fence", Explore(World::Backups),
+        "a backup attempt raises the fence past the attempt that it runs beside";
+    SettledWithoutLease, "settled-without-lease", Explore(World::Delivery),
+        "whoever delivered settles the row, also when another has taken it since";
+    SettledBeforeSent, "settled-before-sent", Explore(World::Delivery),
+        "a row is settled, and then sent";
+    DeliveryLeaseForEver, "delivery-lease-for-ever", Explore(World::Delivery),
+        "a row that a server took and died with is nobody else's";
 }
 
 impl std::str::FromStr for Sabotage {

@@ -5,6 +5,7 @@
 //! then the faults end, and everything must finish (liveness).
 
 mod judge;
+mod locker;
 mod network;
 mod outside;
 mod plan;
@@ -70,7 +71,7 @@ impl Config {
     /// The setting of one run. The seed alone decides it, so that it can be replayed alone.
     pub fn setting(&self, design: Design, seed: u64) -> Setting {
         let sqlite = self.sqlite_every > 0 && seed.is_multiple_of(self.sqlite_every);
-        Setting { seed, design, broken: self.broken, sqlite, traced: false }
+        Setting { seed, design, broken: self.broken, sqlite, traced: false, clean: false }
     }
 }
 

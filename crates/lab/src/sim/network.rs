@@ -24,6 +24,8 @@ pub(crate) enum Address {
     Submitter,
     /// Somebody who means no good, or a client with a bug.
     Stranger,
+    /// People who use a lock.
+    Locker,
     /// The customer's storage, database and mail box.
     Outside,
     /// The object store that holds the blobs.
@@ -112,6 +114,7 @@ impl World {
             (Address::Submitter, Body::Answer(answer)) => {
                 self.submitter_hears(message.call, *answer);
             }
+            (Address::Locker, Body::Answer(answer)) => self.locker_hears(message.call, *answer),
             (Address::Stranger, Body::Answer(answer)) => self.stranger_hears(message.call, &answer),
             (Address::Outside, Body::Effect(effect)) => {
                 let receipt = self.outside.receive(&effect, self.now);

@@ -2,6 +2,8 @@
 
 use crate::random::Dice;
 
+use super::world::Setting;
+
 /// One export to be wished for.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
@@ -117,6 +119,34 @@ impl Plan {
             wanted,
             ttl_ms,
             heal_at_ms,
+        }
+    }
+
+    /// What a run has in store: the seed's plan, or the same work with no fault at all.
+    pub(crate) fn of(setting: Setting) -> Self {
+        let drawn = Self::draw(setting.seed);
+        if !setting.clean {
+            return drawn;
+        }
+        Self {
+            loss: 0,
+            repeat: 0,
+            slow: 0,
+            partition: 0,
+            pause: 0,
+            crash: 0,
+            host: 0,
+            server_crash: 0,
+            server_pause: 0,
+            disk_full: 0,
+            commit_unknown: 0,
+            blob_fault: 0,
+            clock_jump: 0,
+            drift_ppm: 0,
+            render_fault: 0,
+            hand_back: 0,
+            lies: 0,
+            ..drawn
         }
     }
 }

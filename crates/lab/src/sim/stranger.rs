@@ -10,8 +10,10 @@ use palisade_core::{
 };
 use palisade_store::{
     Failure,
-    command::{Answer, Command, Complete, Fail, Release},
+    command::{Answer, Command, Complete, Fail, Heartbeat, Release},
 };
+
+use crate::designs::Design;
 
 use super::{
     network::Address,
@@ -42,7 +44,7 @@ impl World {
         } else {
             (one.job, Pair { lease_id: LeaseId(self.dice.next_u128()), ..one.pair })
         };
-        let command = match self.dice.below(3) {
+        let command = match self.dice.below(4) {
             0 => {
                 let manifest = manifest_of(Digest::of(b"a stranger's film"));
                 Command::Complete(Complete { job, pair, manifest })
@@ -55,6 +57,14 @@ impl World {
                 };
                 Command::Fail(Fail { job, pair, failure, chance: 0 })
             }
+            // It says that it lives, which would keep a dead worker's job for ever.
+            2 => Command::Heartbeat(Heartbeat {
+                session: "stranger".parse().expect("a fine id"),
+                seq: self.calls,
+                leases: vec![(job, pair)],
+                pending: Vec::new(),
+                pauses: Vec::new(),
+            }),
             _ => Command::Release(Release { job, pair }),
         };
         let call = self.new_call();
@@ -66,8 +76,15 @@ impl World {
     pub(super) fn stranger_hears(&mut self, call: u64, answer: &Result<Answer, Failure>) {
         if self.stranger.calls.contains(&call)
             && let Ok(answer) = answer
+            && !self.says_nothing(answer)
         {
             self.stranger.believed.push(format!("{answer:?}"));
         }
+    }
+
+    /// A heartbeat is always answered; a liar says `held` to anybody, and renews nothing.
+    fn says_nothing(&self, answer: &Answer) -> bool {
+        let Answer::Heartbeat(beats) = answer else { return false };
+        beats.leases == [None] || self.design == Design::LyingDispatch
     }
 }

@@ -67,24 +67,30 @@ impl Report {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"860\" height=\"{height}\" \
              font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" \
              fill=\"white\"/>\n<text x=\"20\" y=\"28\" font-size=\"16\">The same jobs under the \
-             same faults</text>\n"
+             same faults: what each design made of them</text>\n"
         );
         let most = |of: fn(&DesignReport) -> u64| self.designs.iter().map(of).max().unwrap_or(0);
         let (stalled_most, doubled_most) = (most(|one| one.stalled), most(DesignReport::doubled));
         for (index, one) in self.designs.iter().enumerate() {
             let top = 50 + index * 58;
             svg.push_str(&format!("<text x=\"20\" y=\"{}\">{}</text>\n", top + 24, one.design));
+            let (stalled, doubled, wasted) = (one.stalled, one.doubled(), one.wasted_tenths());
             let bars = [
-                ("stalled", one.stalled, stalled_most, "#c0392b"),
-                ("effects doubled", one.doubled(), doubled_most, "#e67e22"),
-                ("compute wasted, %", one.wasted_tenths() / 10, 100, "#7f8c8d"),
+                (format!("{stalled} jobs stalled"), stalled, stalled_most, "#c0392b"),
+                (format!("{doubled} effects doubled"), doubled, doubled_most, "#e67e22"),
+                (
+                    format!("{}.{} % of compute wasted", wasted / 10, wasted % 10),
+                    wasted,
+                    1_000,
+                    "#7f8c8d",
+                ),
             ];
             for (line, (what, value, most, colour)) in bars.into_iter().enumerate() {
                 let y = top + line * 16;
                 let width = (value * 420).checked_div(most).unwrap_or(0);
                 svg.push_str(&format!(
                     "<rect x=\"150\" y=\"{y}\" width=\"{width}\" height=\"12\" fill=\"{colour}\"/>\
-                     <text x=\"{}\" y=\"{}\" font-size=\"11\">{value} {what}</text>\n",
+                     <text x=\"{}\" y=\"{}\" font-size=\"11\">{what}</text>\n",
                     158 + width,
                     y + 10
                 ));

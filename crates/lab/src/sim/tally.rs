@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use palisade_core::{Digest, JobId, Number, RequestId, lease::Pair};
 
+use crate::linear::{Asked, Operation, Told};
+
 /// One rendering, whole or in part.
 #[derive(Debug, Clone)]
 pub(crate) struct Rendering {
@@ -41,6 +43,8 @@ pub(crate) struct Tally {
     pub renderings: Vec<Rendering>,
     /// Grants received.
     pub received: Vec<Received>,
+    /// Grants and reports, each with its job: a grant by its token and 0, a report by its call.
+    pub operations: BTreeMap<(u64, u64), (JobId, Operation)>,
     /// Completions acknowledged: the pair that asked, the token that was told, the content told.
     pub completed: Vec<(JobId, Pair, Number, Digest)>,
     /// Jobs whose worker died, since when.
@@ -54,6 +58,26 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// A grant was heard.
+    pub(crate) fn granted(&mut self, job: JobId, token: Number, (asked_at, now): (u64, u64)) {
+        let told = Some((now, Told::Granted(token)));
+        let operation = Operation { asked_at, asked: Asked::Claim, told };
+        self.operations.entry((token.get(), 0)).or_insert((job, operation));
+    }
+
+    /// A report was sent, for the first time.
+    pub(crate) fn reported(&mut self, job: JobId, call: u64, asked: Asked, now: u64) {
+        let operation = Operation { asked_at: now, asked, told: None };
+        self.operations.entry((u64::MAX, call)).or_insert((job, operation));
+    }
+
+    /// A report was answered.
+    pub(crate) fn told(&mut self, call: u64, told: Told, now: u64) {
+        if let Some((_, operation)) = self.operations.get_mut(&(u64::MAX, call)) {
+            operation.told.get_or_insert((now, told));
+        }
+    }
+
     /// A worker died on a job.
     pub(crate) fn orphan(&mut self, job: JobId, now: u64) {
         self.orphaned.entry(job).or_insert(now);

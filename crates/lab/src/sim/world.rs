@@ -7,6 +7,7 @@ use palisade_core::{Digest, Number, SessionId};
 use crate::{designs::Design, random::Dice, sabotage::Sabotage};
 
 use super::{
+    locker::Lockers,
     network::{Address, Message, Network},
     outside::Outside,
     plan::Plan,
@@ -46,6 +47,8 @@ pub(crate) enum Event {
     OperatorLooks,
     /// The stranger tries something.
     StrangerTries,
+    /// Somebody who uses a lock takes its next step.
+    Locker(usize),
     /// Somebody cuts cables, or moves clocks.
     Trouble,
     /// A cut cable is mended.
@@ -79,6 +82,8 @@ pub(crate) struct World {
     pub submitter: Submitter,
     /// Who means no good.
     pub stranger: Stranger,
+    /// Who uses a lock.
+    pub lockers: Lockers,
     /// Where effects land.
     pub outside: Outside,
     /// What the object store holds.
@@ -109,12 +114,14 @@ pub struct Setting {
     pub sqlite: bool,
     /// Whether what happens is written down.
     pub traced: bool,
+    /// Whether nothing fails: the same work on a day without a fault.
+    pub clean: bool,
 }
 
 impl World {
     /// A world at its beginning.
     pub(crate) fn new(setting: Setting) -> Self {
-        let plan = Plan::draw(setting.seed);
+        let plan = Plan::of(setting);
         let dice = Dice::new(setting.seed).fork(setting.design.name());
         let workers = (0..plan.workers).map(|index| Worker::new(index, &plan, &dice)).collect();
         let mut world = Self {
@@ -126,6 +133,11 @@ impl World {
             workers,
             submitter: Submitter::new(&plan, setting.design),
             stranger: Stranger::default(),
+            lockers: if setting.design.is_palisade() {
+                Lockers::new(&Dice::new(setting.seed))
+            } else {
+                Lockers::default()
+            },
             outside: Outside::new(setting.broken),
             blobs: BTreeSet::new(),
             tally: Tally::default(),
@@ -149,6 +161,9 @@ impl World {
         self.schedule(0, Event::Server(0, ServerEvent::Tick));
         for (index, at_ms) in self.submitter.schedule() {
             self.schedule(at_ms, Event::Submit(index));
+        }
+        for index in 0..self.lockers.people.len() {
+            self.schedule(1_000 + 3_000 * index as u64, Event::Locker(index));
         }
         self.schedule(5_000, Event::OperatorLooks);
         self.schedule(7_000, Event::StrangerTries);
@@ -188,6 +203,7 @@ impl World {
             Event::Withdraw(index) => self.withdraw(index),
             Event::OperatorLooks => self.operator_looks(),
             Event::StrangerTries => self.stranger_tries(),
+            Event::Locker(index) => self.locker_steps(index),
             Event::Trouble => self.trouble(),
             Event::Mend(from, to) => {
                 self.network.cut.remove(&(from, to));
@@ -256,7 +272,10 @@ impl World {
 
     fn everything_is_done(&self) -> bool {
         let idle = self.workers.iter().all(|worker| worker.task.is_none());
-        idle && self.submitter.is_done() && self.server.outbox.is_empty() && self.jobs_are_over()
+        idle && self.submitter.is_done()
+            && self.server.outbox.is_empty()
+            && self.jobs_are_over()
+            && self.lockers.are_done()
     }
 
     /// A session id nobody has used.

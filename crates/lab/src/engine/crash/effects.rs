@@ -1,28 +1,71 @@
-//! Locks and fenced objects as the real operations see them. Every renewal is durable here: a
-//! world whose locks forget theirs is stricter only about time, which the drill has.
+//! Locks and fenced objects as the real operations see them.
+//!
+//! What a restart of the real store forgets is forgotten here: waiters, whose connections broke
+//! with it, and a lock's renewals but the first of each life.
 
 use std::rc::Rc;
 
 use palisade_core::{
     JobId, LockName, Number, ObjectKey, RequestId, Timestamp,
+    lease::Start,
     lock::{Lock, LockGrant},
     object::Object,
 };
 use palisade_store::{
     fault::Fault,
+    lock_book::must_be_durable,
     tables::{LockTables, ObjectTables},
 };
 
-use super::CrashEngine;
+use crate::sabotage::locks as bent;
+
+use super::{CrashEngine, Records};
+
+impl Records {
+    /// What the disk has of the locks once `live` is committed, given what it had.
+    pub(super) fn locks_on_disk(&mut self, before: &Self) {
+        for (name, lock) in &mut self.locks {
+            let old = before.locks.get(name);
+            if let Some(old) = old.filter(|old| !must_be_durable(Some(old), lock)) {
+                *lock = Rc::clone(old);
+            }
+        }
+    }
+
+    /// Nobody waits any more: every connection broke.
+    pub(super) fn forget_waiters(&mut self) {
+        for lock in self.locks.values_mut().filter(|lock| !lock.waiters.is_empty()) {
+            Rc::make_mut(lock).waiters.clear();
+        }
+    }
+
+    /// Every lock after a start: time that was not served counts against nobody.
+    pub(super) fn locks_after_start(&mut self, start: Start) {
+        let gap_ms = start.now.at.since_ms(start.recorded_at);
+        for lock in self.locks.values_mut() {
+            let lock = Rc::make_mut(lock);
+            if let Some(holding) = &mut lock.holding {
+                holding.lease = holding.lease.after_start(start);
+            }
+            for waiter in &mut lock.waiters {
+                waiter.alive_until = waiter.alive_until.plus_ms(gap_ms);
+            }
+        }
+    }
+}
 
 impl LockTables for CrashEngine {
     fn lock(&mut self, name: &LockName) -> Result<Option<Lock>, Fault> {
-        Ok(self.live.locks.get(name).map(|lock| Lock::clone(lock)))
+        let mut lock = self.live.locks.get(name).map(|lock| Lock::clone(lock));
+        bent::on_read(self.broken, lock.as_mut());
+        Ok(lock)
     }
 
-    fn put_lock(&mut self, _before: Option<&Lock>, lock: &Lock) -> Result<(), Fault> {
+    fn put_lock(&mut self, before: Option<&Lock>, lock: &Lock) -> Result<(), Fault> {
         self.room()?;
-        self.live.locks.insert(lock.name.clone(), Rc::new(lock.clone()));
+        let mut lock = lock.clone();
+        bent::on_put(self.broken, before, &mut lock);
+        self.live.locks.insert(lock.name.clone(), Rc::new(lock));
         Ok(())
     }
 

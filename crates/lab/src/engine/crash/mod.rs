@@ -151,7 +151,8 @@ impl Engine for CrashEngine {
             }
         }
         if self.dirty {
-            self.durable = self.live.clone();
+            let before = std::mem::replace(&mut self.durable, self.live.clone());
+            self.durable.locks_on_disk(&before);
             self.dirty = false;
         }
     }
@@ -159,6 +160,7 @@ impl Engine for CrashEngine {
     fn crash(&mut self) {
         self.dirty = false;
         self.live = self.durable.clone();
+        self.live.forget_waiters();
         self.journal.truncate(self.live.journal_length);
         if self.broken == Some(Sabotage::TokenReusedAfterRestart) {
             // The counter was kept in memory, and saved now and then.
@@ -187,6 +189,7 @@ impl Engine for CrashEngine {
                 self.book.overlay(Rc::make_mut(job));
             }
         }
+        self.live.locks_after_start(start);
         self.live.clock = now.at;
         self.durable = self.live.clone();
         now.at

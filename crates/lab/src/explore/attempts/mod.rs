@@ -95,6 +95,8 @@ pub(super) enum Action {
 /// The model.
 pub(super) struct Attempts {
     pub(super) broken: Option<Sabotage>,
+    /// Whether a second attempt may run beside the first.
+    pub(super) backups: bool,
 }
 
 /// How often each worker claims.
@@ -247,6 +249,11 @@ impl Model for Attempts {
         bench::submitted(&mut engine, 0);
         bench::present(&mut engine, bench::content_of(0));
         bench::present(&mut engine, bench::content_of(1));
+        if self.backups {
+            let job = Job { backup_after_ms: Some(0), ..job_of(&engine).clone() };
+            engine.force(job);
+            engine.commit();
+        }
         engine.forget_journal();
         let person = Person { at: At::Idle, claims: 0, seq: 0 };
         State {
@@ -273,7 +280,7 @@ impl Model for Attempts {
                 }
                 At::Idle | At::Claiming(_) | At::Reporting(_) => {}
             }
-            if worker == 0 && person.seq < 1 && state.crashes == 0 {
+            if worker == 0 && person.seq < 1 && state.crashes == 0 && !self.backups {
                 actions.push(Action::Beat(worker));
             }
         }
@@ -283,13 +290,16 @@ impl Model for Attempts {
         // A beat on both sides of a restart is another world's concern.
         if state.crashes < 1 && state.people[0].seq == 0 {
             actions.push(Action::Crash(None));
-            for first in &state.sent {
+            // What a batch half decided leaves is the same with and without backups.
+            for first in state.sent.iter().filter(|_| !self.backups) {
                 let pairs = state.sent.iter().map(|second| Some((first.clone(), second.clone())));
                 actions.extend(pairs.map(Action::Crash));
             }
         }
         // Without an open attempt the time means nothing here.
-        if state.passes < 2 && job_of(&state.engine).has_open_attempt() {
+        if state.passes < if self.backups { 1 } else { 2 }
+            && job_of(&state.engine).has_open_attempt()
+        {
             actions.push(Action::Pass);
         }
         actions

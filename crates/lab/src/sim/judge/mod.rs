@@ -3,6 +3,9 @@
 //! store finds when all is done.
 
 mod effects;
+pub(super) mod history;
+mod linear;
+mod locks;
 mod numbers;
 
 use std::collections::BTreeSet;
@@ -68,6 +71,9 @@ pub(crate) fn judge(world: &World) -> Verdict {
         effects::check(world, &jobs, &mut verdict);
         check_acknowledgements(world, &jobs, &mut verdict);
         check_artefacts(world, &jobs, &mut verdict);
+        locks::check(world, &mut verdict);
+        history::check(world, &jobs, &mut verdict);
+        linear::check(world, &mut verdict);
     }
     verdict.violations.extend(world.tally.corrupt.iter().cloned());
     if world.design.is_held_to_it() {

@@ -37,7 +37,7 @@ impl World {
         let batch = std::mem::take(&mut self.server.inbox);
         let fate = self.draw_fate();
         if fate == Fate::DiesBefore && self.server.engine.commits_by_itself() {
-            self.crash_server("before it decided");
+            self.die_within(batch);
             return;
         }
         let replies = self.decide(batch);
@@ -74,6 +74,24 @@ impl World {
         if !self.healed && self.dice.per_mille(self.plan.server_pause) {
             self.pause_server();
         }
+    }
+
+    /// A store that commits by itself is killed while it writes.
+    fn die_within(&mut self, batch: Vec<Message>) {
+        let now = self.server.clock(self.now, self.design);
+        let commands: Vec<_> = batch
+            .into_iter()
+            .filter_map(|message| match message.body {
+                Body::Command(command) => Some(*command),
+                _ => None,
+            })
+            .collect();
+        let chance = self.dice.draw();
+        let answers = self.server.engine.die_within(&commands, now, chance);
+        for (command, answer) in commands.iter().zip(&answers) {
+            self.note_target(command, answer);
+        }
+        self.crash_server("in the middle of a transaction");
     }
 
     fn draw_fate(&mut self) -> Fate {
@@ -119,10 +137,7 @@ impl World {
         }
         let answers = self.server.engine.apply_all(&honest, now);
         for ((command, answer), (from, call)) in honest.iter().zip(answers).zip(asked) {
-            if let (Command::Submit(submit), Ok(Answer::Submit(submitted))) = (command, &answer) {
-                let target = self.submitter.target_of(submit.request_id.as_ref());
-                self.server.targets.insert(submitted.submission, target);
-            }
+            self.note_target(command, &answer);
             if let Err(Failure::Unavailable(why)) = &answer
                 && why.contains("corrupt")
             {
@@ -131,6 +146,14 @@ impl World {
             replies.push((from, call, answer));
         }
         replies
+    }
+
+    /// Under which name a submission is published, which is part of its row.
+    fn note_target(&mut self, command: &Command, answer: &Result<Answer, Failure>) {
+        if let (Command::Submit(submit), Ok(Answer::Submit(submitted))) = (command, answer) {
+            let target = self.submitter.target_of(submit.request_id.as_ref());
+            self.server.targets.insert(submitted.submission, target);
+        }
     }
 
     /// What the lying dispatch layer says instead of the truth, if it lies now.

@@ -70,7 +70,7 @@ pub(crate) struct Server {
 impl Server {
     /// A server that has just started for the first time.
     pub(crate) fn new(setting: Setting) -> Self {
-        let plan = Plan::draw(setting.seed);
+        let plan = Plan::of(setting);
         let mut dice = Dice::new(setting.seed).fork("server");
         let drift = i64::try_from(dice.below(plan.drift_ppm + 1)).expect("a small number");
         let start = Timestamp(EPOCH_MS);

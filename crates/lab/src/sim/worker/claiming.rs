@@ -90,6 +90,8 @@ impl World {
             claim: pending.request_id.clone(),
             pair: grant.pair,
         });
+        let (token, times) = (grant.pair.token, (pending.asked_at, self.now));
+        self.tally.granted(grant.job.id, token, times);
         self.tally.adopt(grant.job.id, self.now);
         let name = self.workers[index].name();
         let (job, token) = (grant.job.id, grant.pair.token);

@@ -1,7 +1,7 @@
 //! The work thread: step after step, and between any two instructions anything may happen to it.
 
 use palisade_core::Refusal;
-use palisade_core::job::{Failure as Report, FailureKind};
+use palisade_core::job::{CloseReason, Failure as Report, FailureKind};
 use palisade_core::transition::Completed;
 use palisade_store::{
     Failure,
@@ -10,6 +10,7 @@ use palisade_store::{
 
 use crate::{
     designs::Effects,
+    linear::{Asked, Told},
     sim::{
         network::{Address, Body, Message},
         outside::{Effect, Kind, Receipt, Stamp},
@@ -102,7 +103,14 @@ impl World {
         let call = self.new_call();
         let Some(task) = &mut self.workers[index].task else { return };
         task.stage = Stage::Waiting(call);
-        let number = task.number;
+        let (number, job, token) = (task.number, task.job, task.pair.token);
+        match task.step {
+            Step::Complete => self.tally.reported(job, call, Asked::Complete(token), self.now),
+            Step::Fail | Step::Release => {
+                self.tally.reported(job, call, Asked::GiveBack(token), self.now);
+            }
+            _ => {}
+        }
         self.send_call(index, call);
         self.after(index, CALL_PATIENCE_MS, WorkerEvent::CallLate(number, call));
     }
@@ -191,6 +199,15 @@ impl World {
         }
         let Some(task) = self.waiting(index, call) else { return };
         let step = task.step;
+        if let Some(told) = told(step, &answer) {
+            self.tally.told(call, told, self.now);
+        }
+        if let Err(Failure::Refused(Refusal::StaleToken { reason, .. })) = &answer
+            && matches!(step, Step::Complete | Step::Fail | Step::Release)
+            && *reason == own_reason(step)
+        {
+            self.tally.corrupt.push(format!("a worker is refused what it did itself: {step:?}"));
+        }
         match (step, answer) {
             (Step::BeginBlob, Ok(Answer::BeginBlob(place))) => self.place_known(index, place),
             (Step::FinishBlob(_), Ok(Answer::FinishBlob(_))) => self.next_step(index),
@@ -280,5 +297,29 @@ impl World {
         task.stage = Stage::Ready;
         let number = task.number;
         self.after(index, wait_ms, WorkerEvent::Instruction(number));
+    }
+}
+
+/// What this very step closes an attempt for.
+fn own_reason(step: Step) -> CloseReason {
+    match step {
+        Step::Fail => CloseReason::Failed,
+        Step::Release => CloseReason::Released,
+        _ => CloseReason::Completed,
+    }
+}
+
+/// What a report was told for good. None: nothing, or that it is to be sent again.
+fn told(step: Step, answer: &Result<Answer, Failure>) -> Option<Told> {
+    match (step, answer) {
+        (Step::Complete, Ok(Answer::Complete(it))) => Some(Told::Completed(it.completion.token)),
+        (Step::Fail, Ok(Answer::Fail(_))) | (Step::Release, Ok(Answer::Release(_))) => {
+            Some(Told::GivenBack)
+        }
+        (
+            Step::Complete | Step::Fail | Step::Release,
+            Err(Failure::Refused(Refusal::StaleToken { .. } | Refusal::AlreadyComplete { .. })),
+        ) => Some(Told::Stale),
+        _ => None,
     }
 }

@@ -1,0 +1,49 @@
+//! The `audit` crate's look at a run: the invariants of the records and the journal, and what the
+//! journal tells of faults.
+
+use palisade_audit::records::Checker;
+#[cfg(test)]
+use palisade_audit::{findings::Findings, own};
+use palisade_core::{Number, history::Event, job::Job};
+use palisade_store::query::{Query, View};
+
+use crate::{designs::Design, sim::world::World};
+
+use super::Verdict;
+
+/// More entries than a run writes.
+const ENTRIES: usize = 1_000_000;
+
+/// The whole journal, with positions.
+fn journal(world: &World) -> Vec<(u64, Event)> {
+    match world.server.engine.query(&Query::Events { after: 0, limit: ENTRIES }) {
+        View::Events(events) => events,
+        _ => Vec::new(),
+    }
+}
+
+/// Looks at the records. A liar's own are left out: it forges grants on purpose.
+pub(super) fn check(world: &World, jobs: &[Job], verdict: &mut Verdict) {
+    if world.design == Design::LyingDispatch {
+        return;
+    }
+    // Numbers that were drawn and lost are fine, so any counter above all does.
+    let mut checker = Checker::new(Number::MAX);
+    for job in jobs {
+        checker.job(job);
+    }
+    for (position, event) in journal(world) {
+        checker.event(position, &event);
+    }
+    for found in checker.finish() {
+        let (rule, record, evidence) = (found.rule, found.record, found.evidence);
+        verdict.violate(format!("audit: {rule}: {record}: {evidence}"));
+    }
+}
+
+/// What the journal tells of faults.
+#[cfg(test)]
+pub(in crate::sim) fn findings(world: &World) -> Findings {
+    let journal = journal(world);
+    own::diagnose(journal.iter().map(|(position, event)| (*position, event)))
+}
