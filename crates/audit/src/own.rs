@@ -191,7 +191,11 @@ impl Translator {
             | What::LockWaiting { .. }
             | What::LockLeft { .. }
             | What::ObjectWritten { .. }
-            | What::ObjectRaised { .. } => {}
+            | What::ObjectRaised { .. }
+            // What was told to others afterwards changes nothing of the attempts.
+            | What::NotificationDelivered(_)
+            | What::NotificationDead(_)
+            | What::NotificationAgain(_) => {}
         }
     }
 

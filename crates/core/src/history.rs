@@ -6,6 +6,7 @@ use crate::{
     Digest, HolderName, JobId, LockName, Number, ObjectKey, SessionId, Timestamp, WorkerName,
     job::{CloseReason, JobState},
     lock::{LockClose, LockEvent},
+    outbox::Fate,
 };
 
 /// One entry of the append-only journal, written in the transaction that it records.
@@ -214,6 +215,12 @@ pub enum What {
         /// The fence now.
         fence: Number,
     },
+    /// A receiver took a notification about the job.
+    NotificationDelivered(Fate),
+    /// A notification was given up: it is a dead letter until somebody asks for it again.
+    NotificationDead(Fate),
+    /// Somebody asked for a notification to be delivered again.
+    NotificationAgain(Fate),
 }
 
 impl From<LockEvent> for What {
@@ -315,6 +322,9 @@ impl std::fmt::Display for What {
                 write!(formatter, "token {token} deleted it, version {version}")
             }
             Self::ObjectRaised { fence } => write!(formatter, "the fence was raised to {fence}"),
+            Self::NotificationDelivered(fate) => fate.delivered(formatter),
+            Self::NotificationDead(fate) => fate.dead(formatter),
+            Self::NotificationAgain(fate) => fate.again(formatter),
         }
     }
 }
