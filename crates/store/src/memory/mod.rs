@@ -4,6 +4,7 @@
 
 mod effects;
 mod engine;
+mod outbox;
 mod reading;
 mod tables;
 

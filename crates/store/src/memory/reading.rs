@@ -42,6 +42,11 @@ impl MemoryEngine {
                     .filter(|object| object.is_readable() && page.shows(object.key.as_str()));
                 View::Objects(shown.take(page.limit).cloned().collect())
             }
+            Query::Endpoints => View::Endpoints(self.endpoints.values().cloned().collect()),
+            Query::Deliveries(filter) => {
+                let shown = self.outbox.values().rev().filter(|row| filter.shows(row));
+                View::Deliveries(shown.take(filter.limit).cloned().collect())
+            }
             Query::Counts => {
                 View::Counts(JobState::ALL.map(|state| (state, self.count(state))).into())
             }

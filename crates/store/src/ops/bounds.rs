@@ -25,6 +25,8 @@ pub(super) fn check(command: &Command) -> Result<(), Refusal> {
         }
         Command::PutObject(put) => number("op", put.op),
         Command::DeleteObject(delete) => number("op", delete.op),
+        Command::RotateSecret(asked) => number("keep_ms", asked.keep_ms),
+        Command::LeaseDeliveries(asked) => number("ttl_ms", asked.ttl_ms),
         Command::Complete(_)
         | Command::Fail(_)
         | Command::Release(_)
@@ -35,6 +37,11 @@ pub(super) fn check(command: &Command) -> Result<(), Refusal> {
         | Command::ReleaseLock(_)
         | Command::LeaveLock(_)
         | Command::RaiseObject(_)
+        | Command::CreateEndpoint(_)
+        | Command::DeleteEndpoint(_)
+        | Command::SettleDelivery(_)
+        | Command::Redeliver(_)
+        | Command::TellProgress(_)
         | Command::Tick => Ok(()),
     }
 }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 use super::{
-    records::{blob, job, journal, lock, meta::Meta, object},
+    records::{blob, job, journal, lock, meta::Meta, object, outbox},
     values::{Columns, fault, number},
 };
 
@@ -52,6 +52,8 @@ pub(super) fn query(
         }
         Query::Object(key) => View::Object(object::read(connection, key)?.map(Box::new)),
         Query::Objects(page) => View::Objects(object::list(connection, page)?),
+        Query::Endpoints => View::Endpoints(outbox::endpoints(connection)?),
+        Query::Deliveries(filter) => View::Deliveries(outbox::list(connection, filter)?),
         Query::Counts => {
             let counts = Meta::read(connection)?.counts;
             View::Counts(JobState::ALL.into_iter().zip(counts).collect())

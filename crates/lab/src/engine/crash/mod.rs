@@ -5,6 +5,7 @@
 //! alone, for one. A sabotage, if any, is built in here and nowhere in the product.
 
 mod effects;
+mod outbox;
 mod records;
 mod tables;
 
@@ -242,6 +243,14 @@ impl Engine for CrashEngine {
                     })
                     .collect(),
             ),
+            Query::Endpoints => {
+                let all = self.live.endpoints.values();
+                View::Endpoints(all.map(|endpoint| (**endpoint).clone()).collect())
+            }
+            Query::Deliveries(filter) => {
+                let shown = self.live.outbox.values().rev().filter(|row| filter.shows(row));
+                View::Deliveries(shown.take(filter.limit).map(|row| (**row).clone()).collect())
+            }
             Query::Counts => View::Counts(Vec::new()),
         }
     }

@@ -13,7 +13,7 @@ use crate::{
 
 use generator::Generator;
 
-const STEPS: usize = 250;
+const STEPS: usize = 320;
 
 struct Twins {
     seed: u64,
@@ -84,6 +84,8 @@ impl Twins {
             queries.push(Query::Jobs(filter));
         }
         queries.extend(Generator::blobs().into_iter().map(Query::Blob));
+        queries.push(Query::Endpoints);
+        queries.extend(Generator::deliveries());
         queries.extend(generator.jobs().into_iter().map(Query::History));
         let seed = self.seed;
         for query in queries {
@@ -105,7 +107,7 @@ fn run(seed: u64) {
     }
     let seen = generator.seen();
     // A comparison of refusals alone would prove little.
-    assert!(seen.completed > 0 && seen.granted > 10, "seed {seed}: {seen:?}");
+    assert!(seen.completed > 0 && seen.granted > 10 && seen.delivered > 0, "seed {seed}: {seen:?}");
 }
 
 /// The seeds run in this process; `PALISADE_SEED` runs one more, `PALISADE_SEEDS` that many.

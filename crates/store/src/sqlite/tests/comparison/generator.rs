@@ -1,6 +1,8 @@
 //! Random commands that mostly make sense: they name what earlier answers gave, sometimes wrongly,
 //! sometimes a second time.
 
+mod outbox;
+
 use palisade_core::{
     Digest, JobId, LeaseId, Number, Tenant, Timestamp,
     job::{Failure as FailureReport, FailureKind},
@@ -17,6 +19,8 @@ use crate::{
     conformance::bench::{capability, manifest, request, session, wish_for},
 };
 
+use outbox::Deliveries;
+
 const WORKERS: [&str; 3] = ["alice", "bob", "carol"];
 const SOURCES: u64 = 6;
 const OUTPUTS: u64 = 4;
@@ -26,6 +30,7 @@ const OUTPUTS: u64 = 4;
 pub(super) struct Seen {
     pub(super) granted: usize,
     pub(super) completed: usize,
+    pub(super) delivered: usize,
 }
 
 pub(super) struct Generator {
@@ -36,6 +41,7 @@ pub(super) struct Generator {
     jobs: Vec<JobId>,
     generations: Vec<(Digest, Number)>,
     asked: Vec<Command>,
+    deliveries: Deliveries,
     seq: u64,
     seen: Seen,
 }
@@ -49,6 +55,7 @@ impl Generator {
             jobs: Vec::new(),
             generations: Vec::new(),
             asked: Vec::new(),
+            deliveries: Deliveries::default(),
             seq: 0,
             seen: Seen::default(),
         }
@@ -107,17 +114,18 @@ impl Generator {
         {
             return again;
         }
-        let command = match self.below(20) {
+        let command = match self.below(29) {
             0..=3 => self.submit(now),
             4..=7 => self.claim(),
             8..=9 => self.heartbeat(),
-            10..=11 => self.complete(),
+            10..=11 | 24 => self.complete(),
             12 => self.fail(),
             13 => self.release(),
             14 => self.cancel(),
             15 => self.retry(),
-            16 => self.begin(now),
-            17 => self.finish(),
+            16 | 25 => self.begin(now),
+            17 | 26..=27 => self.finish(),
+            19..=23 => self.outbox(),
             18 => Command::Suspect(Suspect { session: session(self.worker()), seen_at: now }),
             _ => Command::Tick,
         };
@@ -276,6 +284,10 @@ impl Generator {
                 self.generations.push((place.digest, place.generation));
             }
             (_, Ok(Answer::Complete(_))) => self.seen.completed += 1,
+            (_, Ok(Answer::LeaseDeliveries(leased))) => {
+                self.seen.delivered += leased.leased.len();
+                self.deliveries.learn(&leased.leased);
+            }
             _ => {}
         }
     }
