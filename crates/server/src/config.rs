@@ -11,6 +11,8 @@ use palisade_artefacts::Blobs;
 use palisade_core::{Digest, clock::Entropy, recipe::RecipeBook};
 use palisade_store::Store;
 
+use crate::webhooks::AllowedAddresses;
+
 /// What a server is built from.
 #[derive(Debug, Clone)]
 pub struct ServerParts {
@@ -54,6 +56,12 @@ pub struct ServerConfig {
     pub stop_within: Duration,
     /// The most connections at once; more wait at the door.
     pub connections_max: usize,
+    /// Where notifications may go.
+    pub webhook_addresses: AllowedAddresses,
+    /// How long a try of a notification may take.
+    pub webhook_within: Duration,
+    /// How often progress is told to those who asked for it.
+    pub progress_every: Duration,
 }
 
 impl Default for ServerConfig {
@@ -72,6 +80,9 @@ impl Default for ServerConfig {
             look_every: Duration::from_millis(250),
             stop_within: Duration::from_secs(10),
             connections_max: 20_000,
+            webhook_addresses: AllowedAddresses::default(),
+            webhook_within: Duration::from_secs(15),
+            progress_every: Duration::from_secs(2),
         }
     }
 }

@@ -25,7 +25,9 @@ mod routes;
 mod server;
 mod sessions;
 mod system;
+mod webhooks;
 
 pub use config::{ServerConfig, ServerParts, Tokens, TokensError};
 pub use server::{Server, StartError};
 pub use system::{SystemClock, SystemEntropy};
+pub use webhooks::{AllowedAddresses, Network, NotANetwork};

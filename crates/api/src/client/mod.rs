@@ -3,6 +3,7 @@
 mod blobs;
 mod jobs;
 mod locks;
+mod webhooks;
 mod workers;
 
 pub use blobs::{Download, Upload};

@@ -15,3 +15,4 @@ mod sessions;
 mod stopping;
 mod streams;
 mod support;
+mod webhooks;
