@@ -67,6 +67,8 @@ pub(crate) enum Verb {
     Timeline(crate::commands::history::TimelineArgs),
     /// Show what the server's workers hold.
     Workers,
+    /// Say who is told when jobs end, and look at what was told.
+    Webhooks(crate::commands::webhooks::WebhooksArgs),
     /// Look whether a data directory's records and blobs are as they must be, while it is served
     /// or in a copy.
     Audit(crate::commands::audit::AuditArgs),

@@ -18,6 +18,7 @@ pub(crate) mod sql_guard;
 pub(crate) mod submit;
 pub(crate) mod up;
 pub(crate) mod wait;
+pub(crate) mod webhooks;
 pub(crate) mod worker;
 pub(crate) mod workers;
 
@@ -61,6 +62,7 @@ async fn run_async(verb: Verb, common: Common) -> anyhow::Result<ExitCode> {
         Verb::History(args) => history::run(args, common).await,
         Verb::Timeline(args) => history::timeline(args, common).await,
         Verb::Workers => workers::run(common).await,
+        Verb::Webhooks(args) => webhooks::run(args, common).await,
         Verb::Audit(args) => audit::run(args, common).await,
         Verb::Diagnose(args) => crate::diagnose::run(&args.with_json(common.json)),
         Verb::SqlGuard(args) => Ok(sql_guard::run(&args)),
