@@ -3,8 +3,8 @@
 //! A command carries everything that its rule needs from outside, randomness included, so that
 //! the same commands on the same records always come to the same.
 
-mod collect;
 mod blobs;
+mod collect;
 mod effects;
 mod outbox;
 
@@ -21,8 +21,8 @@ use palisade_core::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use collect::{Collect, ForgetBlobs, MarkCleared, Places, ReleaseJobs, Released};
 pub use blobs::{BeginBlob, BlobPlace, FinishBlob, Pin};
+pub use collect::{Collect, ForgetBlobs, MarkCleared, Places, ReleaseJobs, Released};
 pub use effects::{
     AcquireLock, DeleteObject, LeaveLock, PutObject, RaiseObject, ReleaseLock, RenewLock,
 };

@@ -50,6 +50,7 @@ impl MemoryEngine {
             Query::PastJobs { scan, until } => {
                 let (jobs, next) = self.read_past_jobs(scan, *until);
                 View::PastJobs(jobs, next)
+            }
             Query::Endpoints => View::Endpoints(self.endpoints.values().cloned().collect()),
             Query::Deliveries(filter) => {
                 let shown = self.outbox.values().rev().filter(|row| filter.shows(row));
