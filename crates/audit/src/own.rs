@@ -194,7 +194,11 @@ impl Translator {
             | What::LockLeft { .. }
             | What::ObjectWritten { .. }
             | What::ObjectRaised { .. }
-            | What::Released => {}
+            | What::Released
+            // What was told to others afterwards changes nothing of the attempts.
+            | What::NotificationDelivered(_)
+            | What::NotificationDead(_)
+            | What::NotificationAgain(_) => {}
         }
     }
 

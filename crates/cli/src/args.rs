@@ -73,6 +73,8 @@ pub(crate) enum Verb {
     Locks(crate::commands::locks::LocksArgs),
     /// Write and read fenced objects.
     Object(crate::commands::object::ObjectArgs),
+    /// Say who is told when jobs end, and look at what was told.
+    Webhooks(crate::commands::webhooks::WebhooksArgs),
     /// Look whether a data directory's records and blobs are as they must be, while it is served
     /// or in a copy.
     Audit(crate::commands::audit::AuditArgs),

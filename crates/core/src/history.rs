@@ -6,6 +6,7 @@ use crate::{
     Digest, HolderName, JobId, LockName, Number, ObjectKey, SessionId, Timestamp, WorkerName,
     job::{CloseReason, JobState},
     lock::{LockClose, LockEvent},
+    outbox::Fate,
 };
 
 /// One entry of the append-only journal, written in the transaction that it records.
@@ -216,6 +217,12 @@ pub enum What {
     },
     /// A job's time was over: its inputs and outputs are no longer kept by it.
     Released,
+    /// A receiver took a notification about the job.
+    NotificationDelivered(Fate),
+    /// A notification was given up: it is a dead letter until somebody asks for it again.
+    NotificationDead(Fate),
+    /// Somebody asked for a notification to be delivered again.
+    NotificationAgain(Fate),
 }
 
 impl From<LockEvent> for What {
@@ -318,6 +325,9 @@ impl std::fmt::Display for What {
             }
             Self::ObjectRaised { fence } => write!(formatter, "the fence was raised to {fence}"),
             Self::Released => formatter.write_str("its time was over, nothing of it is kept"),
+            Self::NotificationDelivered(fate) => fate.delivered(formatter),
+            Self::NotificationDead(fate) => fate.dead(formatter),
+            Self::NotificationAgain(fate) => fate.again(formatter),
         }
     }
 }

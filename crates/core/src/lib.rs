@@ -22,6 +22,7 @@ pub mod manifest;
 pub mod names;
 pub mod number;
 pub mod object;
+pub mod outbox;
 pub mod recipe;
 pub mod refusal;
 pub mod retry;

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     claims::Claims, config::ServerConfig, config::ServerParts, dispatch::Returned,
     job_waits::JobWaits, lock_waits::LockWaits, metrics::Metrics, progress::ProgressBook,
-    sessions::Sessions,
+    sessions::Sessions, webhooks::Webhooks,
 };
 
 /// The server's parts. Cheap to clone.
@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     /// How far renders are.
     pub(crate) progress: ProgressBook,
+    /// Who is told of what.
+    pub(crate) webhooks: Webhooks,
     /// Counters.
     pub(crate) metrics: Metrics,
     /// Set once, when the server stops.
@@ -68,6 +70,7 @@ impl App {
             lock_waits: LockWaits::default(),
             sessions,
             progress: ProgressBook::default(),
+            webhooks: Webhooks::default(),
             metrics: Metrics::default(),
             stopping: CancellationToken::new(),
             orphans,

@@ -12,6 +12,7 @@ use palisade_core::{Digest, clock::Entropy, recipe::RecipeBook};
 use palisade_store::Store;
 
 use crate::collector::Collection;
+use crate::webhooks::AllowedAddresses;
 
 /// What a server is built from.
 #[derive(Debug, Clone)]
@@ -64,6 +65,12 @@ pub struct ServerConfig {
     pub artefacts: Option<String>,
     /// When what nobody keeps is cleared away.
     pub collection: Collection,
+    /// Where notifications may go.
+    pub webhook_addresses: AllowedAddresses,
+    /// How long a try of a notification may take.
+    pub webhook_within: Duration,
+    /// How often progress is told to those who asked for it.
+    pub progress_every: Duration,
 }
 
 impl Default for ServerConfig {
@@ -85,6 +92,9 @@ impl Default for ServerConfig {
             presign: Some(Duration::from_mins(5)),
             artefacts: None,
             collection: Collection::default(),
+            webhook_addresses: AllowedAddresses::default(),
+            webhook_within: Duration::from_secs(15),
+            progress_every: Duration::from_secs(2),
         }
     }
 }

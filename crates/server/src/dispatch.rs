@@ -24,6 +24,7 @@ pub(crate) async fn tell_news(app: App, mut changes: broadcast::Receiver<Batch>)
                 app.job_waits.tell(&batch);
                 app.lock_waits.tell(&batch);
                 app.claims.tell(&batch);
+                app.webhooks.tell(&batch);
             }
             Err(broadcast::error::RecvError::Lagged(missed)) => {
                 tracing::warn!(missed, "fell behind the journal; everybody looks for themselves");
@@ -31,6 +32,7 @@ pub(crate) async fn tell_news(app: App, mut changes: broadcast::Receiver<Batch>)
                 app.job_waits.tell_all();
                 app.lock_waits.tell_all();
                 app.claims.tell_all();
+                app.webhooks.look();
             }
             Err(broadcast::error::RecvError::Closed) => return,
         }

@@ -26,8 +26,10 @@ mod routes;
 mod server;
 mod sessions;
 mod system;
+mod webhooks;
 
 pub use collector::Collection;
 pub use config::{ServerConfig, ServerParts, Tokens, TokensError};
 pub use server::{Server, StartError};
 pub use system::{SystemClock, SystemEntropy};
+pub use webhooks::{AllowedAddresses, Network, NotANetwork};

@@ -13,7 +13,7 @@ use crate::{
     problems::Reply,
     routes::{
         artefacts, attempts, blobs, claims, events, health, heartbeats, jobs, locks, objects,
-        outputs, pages, progress, recipes, submit, wishes, workers,
+        outputs, pages, progress, recipes, submit, webhooks, wishes, workers,
     },
 };
 
@@ -51,6 +51,11 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<App>)> {
             "/v1/objects/{*key}",
             get(objects::get).put(objects::put).delete(objects::delete).post(objects::raise),
         ),
+        ("/v1/webhooks", get(webhooks::list).post(webhooks::add)),
+        ("/v1/webhooks/{id}", get(webhooks::show).delete(webhooks::remove)),
+        ("/v1/webhooks/{id}/rotate", post(webhooks::rotate)),
+        ("/v1/webhooks/{id}/deliveries", get(webhooks::deliveries)),
+        ("/v1/deliveries/{id}/redeliver", post(webhooks::redeliver)),
         ("/v1/recipes", get(recipes::list)),
         ("/v1/events", get(events::stream)),
     ]

@@ -11,7 +11,7 @@ use crate::{
     collector,
     config::{ServerConfig, ServerParts},
     dispatch::{self, Returned},
-    router,
+    router, webhooks,
 };
 
 /// How long the last grants that nobody took have for their way back, when the server stops.
@@ -40,6 +40,7 @@ pub struct Server {
     address: SocketAddr,
     serving: JoinHandle<()>,
     handing_back: JoinHandle<()>,
+    delivering: JoinHandle<()>,
     beside: Vec<JoinHandle<()>>,
 }
 
@@ -60,8 +61,10 @@ impl Server {
             tokio::spawn(dispatch::keep_time(app.clone())),
             tokio::spawn(dispatch::suspect(app.clone())),
             tokio::spawn(collector::keep_collecting(app.clone())),
+            tokio::spawn(webhooks::tell_progress(app.clone())),
         ];
         let handing_back = tokio::spawn(dispatch::hand_back(app.clone(), returned));
+        let delivering = tokio::spawn(webhooks::deliver(app.clone()));
         let serving = tokio::spawn(accept::serve(
             listener,
             router::router(app.clone()),
@@ -69,7 +72,7 @@ impl Server {
             app.stopping.clone(),
         ));
         tracing::info!(%address, "serving");
-        Ok(Self { app, address, serving, handing_back, beside })
+        Ok(Self { app, address, serving, handing_back, delivering, beside })
     }
 
     /// The address that it listens on.
@@ -95,6 +98,9 @@ impl Server {
         // Grants whose claimers left meanwhile are given back while there is a server to do it.
         let _ = self.app.orphans.send(Returned::End);
         let _ = tokio::time::timeout(HAND_BACK_WITHIN, &mut self.handing_back).await;
+        // What is cut off here is delivered again by whoever opens the store next.
+        let _ = tokio::time::timeout(HAND_BACK_WITHIN, &mut self.delivering).await;
+        self.delivering.abort();
         // Whoever opens the same store next finds it free.
         for task in &mut self.beside {
             task.abort();
@@ -110,6 +116,7 @@ impl Drop for Server {
         self.app.stopping.cancel();
         self.serving.abort();
         self.handing_back.abort();
+        self.delivering.abort();
         self.beside.iter().for_each(JoinHandle::abort);
     }
 }

@@ -47,6 +47,11 @@ impl Clock for SystemClock {
     }
 }
 
+/// The wall's time, in seconds since the Unix epoch: receivers compare it with their own.
+pub(crate) fn wall_seconds() -> u64 {
+    read_ms(ClockId::Realtime) / 1_000
+}
+
 /// What a clock shows, in ms. Before its epoch it shows zero.
 fn read_ms(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);

@@ -3,8 +3,10 @@
 //! A command carries everything that its rule needs from outside, randomness included, so that
 //! the same commands on the same records always come to the same.
 
+mod blobs;
 mod collect;
 mod effects;
+mod outbox;
 
 use palisade_core::{
     Digest, JobId, LeaseId, Number, RecipeName, RequestId, SessionId, Timestamp, WorkerName,
@@ -14,13 +16,19 @@ use palisade_core::{
     lock::Acquired,
     manifest::Manifest,
     object::Written,
+    outbox::{Delivery, Endpoint},
     transition::{Beat, Completed, Which, Wish},
 };
 use serde::{Deserialize, Serialize};
 
+pub use blobs::{BeginBlob, BlobPlace, FinishBlob, Pin};
 pub use collect::{Collect, ForgetBlobs, MarkCleared, Places, ReleaseJobs, Released};
 pub use effects::{
     AcquireLock, DeleteObject, LeaveLock, PutObject, RaiseObject, ReleaseLock, RenewLock,
+};
+pub use outbox::{
+    CreateEndpoint, DeleteEndpoint, LeaseDeliveries, LeasedDeliveries, ProgressNotices, Redeliver,
+    RotateSecret, SettleDelivery, Settlement, TellProgress, ToDeliver,
 };
 
 /// One request to a store.
@@ -70,6 +78,20 @@ pub enum Command {
     ForgetBlobs(ForgetBlobs),
     /// Jobs whose time is over.
     ReleaseJobs(ReleaseJobs),
+    /// Somebody wants to be told of what becomes of jobs.
+    CreateEndpoint(CreateEndpoint),
+    /// An endpoint signs with another secret.
+    RotateSecret(RotateSecret),
+    /// Nobody is told at an endpoint any more.
+    DeleteEndpoint(DeleteEndpoint),
+    /// A deliverer asks for notifications that are due.
+    LeaseDeliveries(LeaseDeliveries),
+    /// A deliverer tells what its try came to.
+    SettleDelivery(SettleDelivery),
+    /// Somebody wants a notification delivered again.
+    Redeliver(Redeliver),
+    /// Renders came further, and somebody asked to be told.
+    TellProgress(TellProgress),
     /// Time passes: record the clock, give up what was lost too often.
     Tick,
 }
@@ -100,6 +122,13 @@ pub enum Answer {
     MarkCleared(Places),
     ForgetBlobs(Places),
     ReleaseJobs(Released),
+    CreateEndpoint(Endpoint),
+    RotateSecret(Endpoint),
+    DeleteEndpoint(()),
+    LeaseDeliveries(LeasedDeliveries),
+    SettleDelivery(Settlement),
+    Redeliver(Delivery),
+    TellProgress(ProgressNotices),
     Tick(Ticked),
 }
 
@@ -155,6 +184,13 @@ verbs! {
     MarkCleared => Places,
     ForgetBlobs => Places,
     ReleaseJobs => Released,
+    CreateEndpoint => Endpoint,
+    RotateSecret => Endpoint,
+    DeleteEndpoint => (),
+    LeaseDeliveries => LeasedDeliveries,
+    SettleDelivery => Settlement,
+    Redeliver => Delivery,
+    TellProgress => ProgressNotices,
 }
 
 /// A wish, and the id under which it gets the same answer when asked again.
@@ -322,48 +358,6 @@ pub struct Retry {
 pub struct RetryAnswer {
     /// The job's state afterwards.
     pub state: JobState,
-}
-
-/// What keeps a blob from being collected before a commit names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pin {
-    /// Until this attempt is closed. Refused when it is not open.
-    Attempt(JobId, Pair),
-    /// Until this instant: for inputs, before their job is submitted.
-    Until(Timestamp),
-}
-
-/// Somebody wants to bring a blob.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BeginBlob {
-    /// Its name.
-    pub digest: Digest,
-    /// What keeps it meanwhile, also when it is there already.
-    pub pin: Pin,
-}
-
-/// A blob's bytes are durable at their place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FinishBlob {
-    /// Its name.
-    pub digest: Digest,
-    /// The generation they were written to.
-    pub generation: Number,
-    /// Their length.
-    pub size_bytes: u64,
-}
-
-/// A blob's place, and whether the bytes are there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BlobPlace {
-    /// Its name.
-    pub digest: Digest,
-    /// The generation.
-    pub generation: Number,
-    /// Whether the bytes are there. If not: write them to `digest/generation`, then finish.
-    pub present: bool,
-    /// Their length. Known once present.
-    pub size_bytes: Option<u64>,
 }
 
 /// A worker's session ended and did not come back.

@@ -11,6 +11,7 @@ use palisade_core::{
     lease::Lease,
     lock::Lock,
     object::Object,
+    outbox::{Delivery, Endpoint, EndpointId},
 };
 
 /// One question. Answers see everything whose commit was answered before the question was asked.
@@ -41,6 +42,10 @@ pub enum Query {
     Object(ObjectKey),
     /// Fenced objects that can be read, by key.
     Objects(Page),
+    /// All endpoints, by id.
+    Endpoints,
+    /// One endpoint's notifications, newest first.
+    Deliveries(DeliveryFilter),
     /// How many jobs stand in each state.
     Counts,
     /// Blobs that nothing keeps, in one stretch of all; pins count until they are dropped.
@@ -108,6 +113,28 @@ pub struct JobFilter {
     pub limit: usize,
 }
 
+/// Which notifications a listing shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryFilter {
+    /// Of which endpoint.
+    pub endpoint: EndpointId,
+    /// Only those that stand so: a word of [`Standing::WORDS`](palisade_core::outbox::Standing::WORDS).
+    pub standing: Option<&'static str>,
+    /// Only older than this one: the cursor.
+    pub before: Option<Number>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl DeliveryFilter {
+    /// Whether it shows this one.
+    pub fn shows(&self, delivery: &Delivery) -> bool {
+        delivery.endpoint == self.endpoint
+            && self.standing.is_none_or(|word| word == delivery.standing.as_str())
+            && self.before.is_none_or(|before| delivery.number < before)
+    }
+}
+
 /// The answer to a [`Query`]. Each variant answers the query of the same name.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "each variant is documented at its query")]
@@ -122,6 +149,8 @@ pub enum View {
     Locks(Vec<Lock>),
     Object(Option<Box<Object>>),
     Objects(Vec<Object>),
+    Endpoints(Vec<Endpoint>),
+    Deliveries(Vec<Delivery>),
     Counts(Vec<(JobState, u64)>),
     /// With where the next stretch begins; none: that was the last.
     Unkept(Vec<(Digest, Number)>, Option<Number>),

@@ -8,6 +8,7 @@ use palisade_core::{
     lease::Lease,
     lock::{Lock, LockGrant},
     object::Object,
+    outbox::{Delivery, Endpoint, EndpointId},
     spec::JobKey,
 };
 
@@ -54,7 +55,7 @@ pub enum Keeper {
 /// - Jobs answered here carry, for each open attempt, the lease as last renewed, including
 ///   renewals that live in memory alone.
 /// - `draw` never answers a number twice, whatever happens to the transaction.
-pub trait Tables: LockTables + ObjectTables + CollectorTables {
+pub trait Tables: LockTables + ObjectTables + CollectorTables + OutboxTables {
     /// Draws the next number.
     fn draw(&mut self) -> Result<Number, Fault>;
 
@@ -175,6 +176,32 @@ pub trait CollectorTables {
     fn is_released(&mut self, job: JobId) -> Result<bool, Fault>;
     /// Says that a job is released, or that it is not.
     fn set_released(&mut self, job: JobId, released: bool) -> Result<(), Fault>;
+}
+
+/// The outbox inside one transaction.
+pub trait OutboxTables {
+    /// All endpoints, by id. Asked for at every move of a job to its end: from memory.
+    fn endpoints(&mut self) -> Result<Vec<Endpoint>, Fault>;
+    /// Writes an endpoint, new or changed.
+    fn put_endpoint(&mut self, endpoint: &Endpoint) -> Result<(), Fault>;
+    /// Drops an endpoint and all its rows.
+    fn drop_endpoint(&mut self, id: EndpointId) -> Result<(), Fault>;
+    /// One row.
+    fn delivery(&mut self, number: Number) -> Result<Option<Delivery>, Fault>;
+    /// Writes a row, new or changed.
+    fn put_delivery(&mut self, delivery: &Delivery) -> Result<(), Fault>;
+    /// An endpoint's rows that are due ([`Delivery::is_due`]), the longest due first, then by
+    /// number. A row before which another of its job is open at this endpoint is not among them.
+    fn due_deliveries(
+        &mut self,
+        endpoint: EndpointId,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Delivery>, Fault>;
+    /// How many of an endpoint's rows are leased, within their deadline.
+    fn busy_deliveries(&mut self, endpoint: EndpointId, now: Timestamp) -> Result<usize, Fault>;
+    /// The earliest instant after `now` at which an open row becomes due.
+    fn next_delivery(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Fault>;
 }
 
 /// The leases that are held. Reads see the changes of this transaction; a rollback undoes them.

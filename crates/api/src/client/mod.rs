@@ -4,6 +4,7 @@ mod blobs;
 mod jobs;
 mod locks;
 mod objects;
+mod webhooks;
 mod workers;
 
 pub use blobs::{Download, Upload, file_pieces};

@@ -6,6 +6,7 @@ mod locks;
 mod objects;
 mod recipes;
 mod views;
+mod webhooks;
 mod workers;
 
 pub use jobs::{
@@ -24,6 +25,9 @@ pub use recipes::{
 pub use views::{
     AttemptView, BlobView, CompletionView, DeadLetterView, EventView, HistoryView, InputView,
     JobList, JobView, LeaseHeldView, ProgressView, SubmissionView, WorkerList, WorkerView,
+};
+pub use webhooks::{
+    DeliveryList, DeliveryView, RotateRequest, WebhookList, WebhookRequest, WebhookView,
 };
 pub use workers::{
     ArtefactsView, CapabilityWire, ClaimRequest, ClaimResponse, FinishRequest, GrantWire,

@@ -22,6 +22,7 @@ pub(crate) mod sql_guard;
 pub(crate) mod submit;
 pub(crate) mod up;
 pub(crate) mod wait;
+pub(crate) mod webhooks;
 pub(crate) mod worker;
 pub(crate) mod workers;
 
@@ -68,6 +69,7 @@ async fn run_async(verb: Verb, common: Common) -> anyhow::Result<ExitCode> {
         Verb::Lock(args) => lock::run(args, common).await,
         Verb::Locks(args) => locks::run(args, common).await,
         Verb::Object(args) => object::run(args, common).await,
+        Verb::Webhooks(args) => webhooks::run(args, common).await,
         Verb::Audit(args) => audit::run(args, common).await,
         Verb::Diagnose(args) => crate::diagnose::run(&args.with_json(common.json)),
         Verb::SqlGuard(args) => Ok(sql_guard::run(&args)),

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use palisade_artefacts::Blobs;
-use palisade_server::{Server, ServerConfig, ServerParts, Tokens};
+use palisade_server::{AllowedAddresses, Network, Server, ServerConfig, ServerParts, Tokens};
 use palisade_store::sqlite::SqliteStore;
 use palisade_worker::{entropy::OsEntropy, recipes};
 
@@ -28,6 +28,26 @@ pub(crate) struct ServeArgs {
     /// A name under which clients address this server, where it is no address; may be repeated.
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
+    #[command(flatten)]
+    pub(crate) webhooks: WebhookPlaces,
+}
+
+/// Where notifications may go, beside public addresses.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct WebhookPlaces {
+    /// Let webhooks reach every address, this machine's and its networks' own included.
+    #[arg(long)]
+    allow_private_webhooks: bool,
+    /// Let webhooks reach a network that is not public, such as 10.0.0.0/8; may be repeated.
+    #[arg(long = "webhook-allow", value_name = "CIDR")]
+    webhook_allow: Vec<Network>,
+}
+
+impl WebhookPlaces {
+    fn allowed(&self) -> AllowedAddresses {
+        let networks = self.webhook_allow.clone();
+        AllowedAddresses { all: self.allow_private_webhooks, networks }
+    }
 }
 
 /// Where a server's records, blobs and recipes are.
@@ -71,6 +91,7 @@ pub(crate) async fn start(args: &ServeArgs) -> anyhow::Result<Serving> {
         listen: args.listen,
         hosts: args.hosts.clone(),
         tokens,
+        webhook_addresses: args.webhooks.allowed(),
         ..args.artefacts.configure(ServerConfig::default())?
     };
     let parts = ServerParts {

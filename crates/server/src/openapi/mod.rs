@@ -3,6 +3,7 @@
 mod fences;
 mod operations;
 mod shapes;
+mod webhooks;
 mod work_shapes;
 
 use serde_json::{Map, Value, json};
@@ -12,13 +13,14 @@ use self::operations::{OPERATIONS, Operation};
 /// The OpenAPI document.
 pub(crate) fn document() -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for operation in OPERATIONS.iter().chain(fences::OPERATIONS) {
+    for operation in OPERATIONS.iter().chain(fences::OPERATIONS).chain(webhooks::OPERATIONS) {
         // A path's rest is written `{*name}` where it is routed, `{name}` where it is described.
         let path = operation.path.replace('*', "");
         let methods = paths.entry(path).or_insert_with(|| json!({}));
         methods[operation.method] = described(operation);
     }
     let shapes = shapes::SHAPES.iter().chain(work_shapes::SHAPES).chain(fences::SHAPES);
+    let shapes = shapes.chain(webhooks::SHAPES);
     let schemas: Map<String, Value> =
         shapes.map(|(name, members)| ((*name).to_owned(), object(members))).collect();
     json!({

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use palisade_api::wire::{
     AcquireRequest, CancelRequest, CapabilityWire, ClaimRequest, CompleteRequest, FailRequest,
     HeartbeatRequest, InputWire, PauseWire, PinRequest, ProgressRequest, ReleaseRequest,
-    RetryRequest, SubmitMany, SubmitRequest,
+    RetryRequest, RotateRequest, SubmitMany, SubmitRequest, WebhookRequest,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -39,6 +39,8 @@ fn requests_are_described_with_exactly_the_members_that_they_take() {
     assert_eq!(described("PauseWire"), members_of::<PauseWire>());
     assert_eq!(described("AcquireRequest"), members_of::<AcquireRequest>());
     assert_eq!(described("ProgressRequest"), members_of::<ProgressRequest>());
+    assert_eq!(described("WebhookRequest"), members_of::<WebhookRequest>());
+    assert_eq!(described("RotateRequest"), members_of::<RotateRequest>());
     assert_eq!(described("PinRequest"), members_of::<PinRequest>());
 }
 

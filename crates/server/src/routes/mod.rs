@@ -16,6 +16,7 @@ pub(crate) mod pages;
 pub(crate) mod progress;
 pub(crate) mod recipes;
 pub(crate) mod submit;
+pub(crate) mod webhooks;
 pub(crate) mod wishes;
 pub(crate) mod workers;
 

@@ -2,7 +2,7 @@
 
 use axum::{extract::State, http::StatusCode, response::IntoResponse};
 use palisade_api::wire::{ProgressRequest, ProgressView, ProgressWire};
-use palisade_core::{Invalid, JobId, SessionId, lease::Pair};
+use palisade_core::{Invalid, JobId, SessionId, lease::Pair, outbox::Progress};
 
 use super::{in_batch, pair};
 use crate::{app::App, edge::Json, problems::Reply};
@@ -17,14 +17,16 @@ pub(crate) async fn progress(State(app): State<App>, Json(asked): Json<ProgressR
         let at = |invalid: Invalid| invalid.under(&format!("renders[{index}]"));
         renders.push(parsed(render).map_err(at)?);
     }
-    for (pair, progress) in renders {
+    for (job, pair, progress) in renders {
         app.progress.told(pair, progress);
+        let ProgressView { share, speed, left_ms } = progress;
+        app.webhooks.came(job, pair, Progress { share, speed, left_ms });
     }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-fn parsed(render: &ProgressWire) -> Result<(Pair, ProgressView), Invalid> {
-    render.job.parse::<JobId>()?;
+fn parsed(render: &ProgressWire) -> Result<(JobId, Pair, ProgressView), Invalid> {
+    let job = render.job.parse::<JobId>()?;
     let progress = render.progress;
     if let Some(share) = progress.share
         && !(0.0..=1.0).contains(&share)
@@ -36,5 +38,5 @@ fn parsed(render: &ProgressWire) -> Result<(Pair, ProgressView), Invalid> {
     {
         return Err(Invalid::new("speed", &speed.to_string(), "must be a number from 0"));
     }
-    Ok((pair("", render.token, &render.lease)?, progress))
+    Ok((job, pair("", render.token, &render.lease)?, progress))
 }

@@ -17,3 +17,4 @@ mod sessions;
 mod stopping;
 mod streams;
 mod support;
+mod webhooks;

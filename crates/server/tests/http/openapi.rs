@@ -90,15 +90,21 @@ async fn what_is_answered_is_what_is_described() {
     check("GET", &at("wait?timeout_ms=0"), Value::Null).await;
     check("GET", &at("history"), Value::Null).await;
     check("GET", "/v1/jobs?limit=1", Value::Null).await;
-    for path in ["/v1/locks", "/v1/objects", "/v1/recipes", "/healthz", "/readyz", "/openapi.json"]
-    {
+    let hook = json!({ "url": "https://receiver.example/", "events": ["job.cancelled"] });
+    let hook = check("POST", "/v1/webhooks", hook).await["id"].as_str().unwrap().to_owned();
+    let hook = format!("/v1/webhooks/{hook}");
+    check("POST", &format!("{hook}/rotate"), json!({})).await;
+    check("POST", "/v1/deliveries/evt_0000000000000001_1/redeliver", Value::Null).await;
+    let rows = format!("{hook}/deliveries");
+    let looks = [&hook, &rows, "/v1/webhooks", "/v1/locks", "/v1/objects", "/v1/recipes"];
+    for path in looks.into_iter().chain(["/healthz", "/readyz", "/openapi.json"]) {
         check("GET", path, Value::Null).await;
     }
-    // What is left are streams, files, pages, progress, and verbs of locks and objects, which have
-    // tests of their own.
+    // What is left are streams, files, pages, progress, verbs of locks and objects, and a webhook's
+    // removal, which have tests of their own.
     let all = document["paths"].as_object().unwrap().values();
     let all = all.flat_map(|methods| methods.as_object().unwrap().values());
-    assert_eq!(all.count() - seen.len(), 13);
+    assert_eq!(all.count() - seen.len(), 14);
 }
 
 fn operation<'a>(document: &'a Value, method: &str, path: &str) -> &'a Value {

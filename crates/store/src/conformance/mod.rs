@@ -15,6 +15,7 @@ pub mod listing;
 pub mod lock_requests;
 pub mod locks;
 pub mod objects;
+pub mod outbox;
 pub mod retry;
 pub mod submit;
 
@@ -43,6 +44,7 @@ pub async fn exercise<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
     rest(&make).await;
     effects(&make).await;
     collection(&make).await;
+    notifications(&make).await;
 }
 
 async fn wishes<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
@@ -203,5 +205,26 @@ async fn collection<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
             jobs_past_their_time_let_go_of_what_they_kept,
             a_wish_answered_by_a_released_job_keeps_its_outputs_again,
             a_retry_of_a_released_job_needs_its_inputs;
+    }
+}
+
+async fn notifications<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
+    behaviours! { make:
+        outbox:
+            a_completion_is_told_to_each_submission_once,
+            a_late_completion_adds_no_notification,
+            a_cached_answer_is_told_at_once,
+            failures_and_cancellations_are_told_in_their_order,
+            a_job_given_up_is_told,
+            an_endpoint_hears_what_it_asked_for_of_its_tenant,
+            a_delivery_is_leased_to_one_and_settled_once,
+            a_lapsed_delivery_is_made_again_the_same,
+            what_is_later_of_a_job_waits_for_what_is_earlier,
+            a_dead_letter_blocks_nobody_and_can_be_asked_for_again,
+            a_dead_endpoint_does_not_hold_up_another,
+            a_notification_that_kills_its_deliverers_is_given_up,
+            endpoints_are_made_rotated_and_removed,
+            notifications_are_listed_newest_first_by_pages,
+            progress_is_told_before_the_end_and_never_after;
     }
 }

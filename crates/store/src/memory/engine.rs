@@ -10,6 +10,7 @@ use palisade_core::{
     lease::{Moment, Start},
     lock::{Lock, LockGrant},
     object::Object,
+    outbox::{Delivery, Endpoint, EndpointId},
 };
 
 use crate::{
@@ -38,6 +39,8 @@ pub struct MemoryEngine {
     pub(super) lock_grants: BTreeMap<Number, LockGrant>,
     pub(super) lock_book: LockBook,
     pub(super) objects: BTreeMap<ObjectKey, Object>,
+    pub(super) endpoints: BTreeMap<EndpointId, Endpoint>,
+    pub(super) outbox: BTreeMap<Number, Delivery>,
     pub(super) clock: Timestamp,
     /// Whether the running command has written anything that a disk would keep.
     pub(super) wrote: bool,

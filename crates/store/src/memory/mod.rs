@@ -5,6 +5,7 @@
 mod collection;
 mod effects;
 mod engine;
+mod outbox;
 mod reading;
 mod tables;
 

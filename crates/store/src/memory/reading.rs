@@ -51,6 +51,11 @@ impl MemoryEngine {
                 let (jobs, next) = self.read_past_jobs(scan, *until);
                 View::PastJobs(jobs, next)
             }
+            Query::Endpoints => View::Endpoints(self.endpoints.values().cloned().collect()),
+            Query::Deliveries(filter) => {
+                let shown = self.outbox.values().rev().filter(|row| filter.shows(row));
+                View::Deliveries(shown.take(filter.limit).cloned().collect())
+            }
             Query::Counts => {
                 View::Counts(JobState::ALL.map(|state| (state, self.count(state))).into())
             }

@@ -28,6 +28,8 @@ pub(super) fn check(command: &Command) -> Result<(), Refusal> {
         Command::ReleaseJobs(asked) => number("keep_ms", asked.keep_ms),
         Command::PutObject(put) => number("op", put.op),
         Command::DeleteObject(delete) => number("op", delete.op),
+        Command::RotateSecret(asked) => number("keep_ms", asked.keep_ms),
+        Command::LeaseDeliveries(asked) => number("ttl_ms", asked.ttl_ms),
         Command::Complete(_)
         | Command::Fail(_)
         | Command::Release(_)
@@ -39,6 +41,11 @@ pub(super) fn check(command: &Command) -> Result<(), Refusal> {
         | Command::LeaveLock(_)
         | Command::RaiseObject(_)
         | Command::MarkCleared(_)
+        | Command::CreateEndpoint(_)
+        | Command::DeleteEndpoint(_)
+        | Command::SettleDelivery(_)
+        | Command::Redeliver(_)
+        | Command::TellProgress(_)
         | Command::Tick => Ok(()),
     }
 }

@@ -12,6 +12,7 @@ mod housekeeping;
 mod ledger;
 mod locks;
 mod objects;
+mod outbox;
 mod submit;
 mod verbs;
 mod wishes;
@@ -51,6 +52,14 @@ pub fn apply(tables: &mut dyn Tables, command: Command, now: Moment) -> Outcome<
         Command::Suspect(suspect) => {
             housekeeping::suspect(tables, &suspect, now)?.map(Answer::Suspect)
         }
+        Command::Tick => housekeeping::tick(tables, now)?.map(Answer::Tick),
+        other => return apply_to_effects(tables, other, now),
+    })
+}
+
+/// The commands that concern what surrounds the jobs.
+fn apply_to_effects(tables: &mut dyn Tables, command: Command, now: Moment) -> Outcome<Answer> {
+    Ok(match command {
         Command::AcquireLock(asked) => {
             locks::acquire(tables, &asked, now)?.map(Answer::AcquireLock)
         }
@@ -76,12 +85,31 @@ pub fn apply(tables: &mut dyn Tables, command: Command, now: Moment) -> Outcome<
         Command::ReleaseJobs(asked) => {
             collect::release_jobs(tables, &asked, now)?.map(Answer::ReleaseJobs)
         }
-        Command::Tick => housekeeping::tick(tables, now)?.map(Answer::Tick),
+        Command::CreateEndpoint(asked) => {
+            outbox::create(tables, asked, now)?.map(Answer::CreateEndpoint)
+        }
+        Command::RotateSecret(asked) => {
+            outbox::rotate(tables, &asked, now)?.map(Answer::RotateSecret)
+        }
+        Command::DeleteEndpoint(asked) => {
+            outbox::delete(tables, &asked)?.map(Answer::DeleteEndpoint)
+        }
+        Command::LeaseDeliveries(asked) => {
+            outbox::lease(tables, &asked, now)?.map(Answer::LeaseDeliveries)
+        }
+        Command::SettleDelivery(asked) => {
+            outbox::settle(tables, asked, now)?.map(Answer::SettleDelivery)
+        }
+        Command::Redeliver(asked) => outbox::redeliver(tables, &asked, now)?.map(Answer::Redeliver),
+        Command::TellProgress(asked) => {
+            outbox::progress(tables, asked, now)?.map(Answer::TellProgress)
+        }
+        other => unreachable!("the caller has taken {other:?}"),
     })
 }
 
-/// Writes what a rule answered: the record if it changed, the journal, and the pins of attempts
-/// that were closed.
+/// Writes what a rule answered: the record if it changed, the journal, the pins of attempts that
+/// were closed, and the notifications of what happened.
 fn write<A>(
     tables: &mut dyn Tables,
     before: Option<&Job>,
@@ -100,6 +128,8 @@ fn write<A>(
             tables.drop_keeper(&Keeper::Attempt(attempt.token))?;
         }
     }
+    let at = history[0].at;
     tables.append(&history)?;
+    outbox::enqueue(tables, before, &job, at)?;
     Ok((job, answer))
 }

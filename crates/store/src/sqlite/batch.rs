@@ -215,6 +215,7 @@ impl SqliteEngine {
         self.lock_book.roll_back_to(mark.lock_book);
         self.entries.truncate(mark.entries);
         self.cache = JobCache::default();
+        self.endpoints = None;
         let drawn = self.meta.counter;
         self.meta = Meta { counter: drawn, ..mark.meta };
         self.wrote = mark.wrote;

@@ -9,6 +9,7 @@ use palisade_core::{
     job::Job,
     lease::{Lease, Moment, Start},
     lock::Lock,
+    outbox::Endpoint,
 };
 use rusqlite::Connection;
 
@@ -44,6 +45,8 @@ pub struct SqliteEngine {
     pub(super) book: LeaseBook,
     pub(super) lock_book: LockBook,
     pub(super) cache: JobCache,
+    /// As the running transaction has them. None: to be read.
+    pub(super) endpoints: Option<Vec<Endpoint>>,
     /// As the running transaction has it.
     pub(super) meta: Meta,
     /// As the last commit left it.
@@ -106,6 +109,7 @@ impl SqliteEngine {
             book: LeaseBook::default(),
             lock_book: LockBook::default(),
             cache: JobCache::default(),
+            endpoints: None,
             meta,
             committed: meta,
             wrote: false,
@@ -161,6 +165,7 @@ impl SqliteEngine {
             self.book.follow(&job);
         }
         self.book.commit(|_, _| {});
+        self.endpoints = None;
         self.lock_book = LockBook::default();
         for lock in lock::held(&self.connection)? {
             self.lock_book.follow(&lock);
@@ -258,6 +263,7 @@ impl SqliteEngine {
         self.book.roll_back_to(0);
         self.lock_book.roll_back_to(0);
         self.cache = JobCache::default();
+        self.endpoints = None;
         self.meta = Meta { counter: self.meta.counter, ..self.committed };
         self.entries.clear();
         self.grants.clear();

@@ -16,6 +16,7 @@ mod effects;
 mod engine;
 mod lock;
 mod open;
+mod outbox;
 mod reading;
 mod records;
 mod renewals;

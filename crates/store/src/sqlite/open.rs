@@ -1,7 +1,8 @@
 //! Opening: the folder, its lock, the connection and its schema.
 
 use std::{
-    fs::File,
+    fs::{File, OpenOptions, Permissions},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -10,6 +11,8 @@ use rusqlite::{Connection, OpenFlags};
 use crate::fault::Fault;
 
 const FILE_NAME: &str = "palisade.db";
+/// Who may read and write it.
+const MODE: u32 = 0o600;
 
 /// Pages of the log before they are copied to the database: 32 MiB. Seldom, because a hot page is
 /// copied once for all its changes in between.
@@ -90,8 +93,28 @@ pub(super) fn make_folder(folder: &Path) -> Result<(), OpenError> {
     make().map_err(|source| OpenError::Folder { folder: folder.to_owned(), source })
 }
 
+/// Makes the database its owner's alone: it holds the secrets that sign notifications. SQLite
+/// gives the log and its index the database's own mode.
+fn restrict(folder: &Path) -> Result<(), OpenError> {
+    let restrict = || {
+        let database = folder.join(FILE_NAME);
+        OpenOptions::new().create(true).append(true).mode(MODE).open(&database)?;
+        for name in [FILE_NAME.to_owned(), format!("{FILE_NAME}-wal"), format!("{FILE_NAME}-shm")] {
+            match std::fs::set_permissions(folder.join(name), Permissions::from_mode(MODE)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
+    };
+    restrict().map_err(|source| OpenError::Folder { folder: folder.to_owned(), source })
+}
+
 /// Opens the writer's connection, its schema up to date.
 pub(super) fn writer(place: &Place) -> Result<Connection, OpenError> {
+    if let Place::Folder(folder) = place {
+        restrict(folder)?;
+    }
     let database = |source| OpenError::Database { place: place.to_string(), source };
     let open = || -> rusqlite::Result<Connection> {
         let connection = match place {

@@ -14,7 +14,7 @@ use crate::{
 };
 
 use super::{
-    records::{blob, collection, job, journal, lock, meta::Meta, object},
+    records::{blob, collection, job, journal, lock, meta::Meta, object, outbox},
     values::{Columns, fault, number},
 };
 
@@ -61,6 +61,8 @@ pub(super) fn query(
             let (jobs, next) = collection::past_jobs(connection, scan, *until)?;
             View::PastJobs(jobs, next)
         }
+        Query::Endpoints => View::Endpoints(outbox::endpoints(connection)?),
+        Query::Deliveries(filter) => View::Deliveries(outbox::list(connection, filter)?),
         Query::Counts => {
             let counts = Meta::read(connection)?.counts;
             View::Counts(JobState::ALL.into_iter().zip(counts).collect())

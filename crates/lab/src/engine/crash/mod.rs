@@ -6,6 +6,7 @@
 
 mod collection;
 mod effects;
+mod outbox;
 mod records;
 mod tables;
 
@@ -246,6 +247,14 @@ impl Engine for CrashEngine {
                     })
                     .collect(),
             ),
+            Query::Endpoints => {
+                let all = self.live.endpoints.values();
+                View::Endpoints(all.map(|endpoint| (**endpoint).clone()).collect())
+            }
+            Query::Deliveries(filter) => {
+                let shown = self.live.outbox.values().rev().filter(|row| filter.shows(row));
+                View::Deliveries(shown.take(filter.limit).map(|row| (**row).clone()).collect())
+            }
             Query::Counts => View::Counts(Vec::new()),
             // The lab's worlds have no collector that asks; its models condemn by themselves.
             Query::Unkept(_) => View::Unkept(Vec::new(), None),

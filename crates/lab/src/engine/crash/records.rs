@@ -11,6 +11,7 @@ use palisade_core::{
     job::{Job, JobState},
     lock::{Lock, LockGrant},
     object::Object,
+    outbox::{Delivery, Endpoint, EndpointId},
     spec::JobKey,
 };
 use palisade_store::tables::{Keeper, Recorded, Scope};
@@ -38,6 +39,10 @@ pub struct Records {
     pub lock_grants: BTreeMap<Number, Rc<LockGrant>>,
     /// Fenced objects.
     pub objects: BTreeMap<ObjectKey, Rc<Object>>,
+    /// Who wants to be told.
+    pub endpoints: BTreeMap<EndpointId, Rc<Endpoint>>,
+    /// What is told.
+    pub outbox: BTreeMap<Number, Rc<Delivery>>,
     /// How much of the journal belongs to it.
     pub journal_length: usize,
     /// The clock as recorded last.
@@ -66,6 +71,8 @@ impl Records {
             locks: BTreeMap::new(),
             lock_grants: BTreeMap::new(),
             objects: BTreeMap::new(),
+            endpoints: BTreeMap::new(),
+            outbox: BTreeMap::new(),
             journal_length: 0,
             clock: now,
             life: 1,

@@ -3,6 +3,7 @@
 
 pub(crate) mod gate;
 pub(crate) mod raw;
+pub(crate) mod receiver;
 
 use std::{
     collections::BTreeMap,

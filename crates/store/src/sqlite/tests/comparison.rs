@@ -91,6 +91,8 @@ impl Twins {
         }
         queries.extend(Generator::views());
         queries.extend(Generator::blobs().into_iter().map(Query::Blob));
+        queries.push(Query::Endpoints);
+        queries.extend(Generator::deliveries());
         queries.extend(generator.jobs().into_iter().map(Query::History));
         let seed = self.seed;
         for query in queries {
@@ -132,9 +134,10 @@ fn random_commands_come_to_the_same_on_sqlite_and_on_the_reference() {
         all.written += seen.written;
         all.condemned += seen.condemned;
         all.forgotten += seen.forgotten;
+        all.delivered += seen.delivered;
     }
     // A comparison of refusals alone would prove little.
     assert!(all.completed > 10 && all.granted > 100, "{all:?}");
     assert!(all.locked > 100 && all.written > 10, "{all:?}");
-    assert!(all.condemned > 10 && all.forgotten > 10, "{all:?}");
+    assert!(all.condemned > 10 && all.forgotten > 10 && all.delivered > 10, "{all:?}");
 }

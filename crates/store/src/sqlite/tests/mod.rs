@@ -8,6 +8,7 @@ mod condemned;
 mod constraints;
 mod contract;
 mod cycle;
+mod deliveries;
 mod driver;
 mod full;
 mod killed;

@@ -2,6 +2,7 @@
 //! sometimes a second time.
 
 mod effects;
+mod outbox;
 
 use palisade_core::{
     Digest, JobId, LeaseId, Number, Tenant, Timestamp,
@@ -19,6 +20,8 @@ use crate::{
     conformance::bench::{capability, manifest, request, session, wish_for},
 };
 
+use outbox::Deliveries;
+
 const WORKERS: [&str; 3] = ["alice", "bob", "carol"];
 const SOURCES: u64 = 6;
 const OUTPUTS: u64 = 4;
@@ -34,6 +37,7 @@ pub(super) struct Seen {
     pub(super) written: usize,
     pub(super) condemned: usize,
     pub(super) forgotten: usize,
+    pub(super) delivered: usize,
 }
 
 pub(super) struct Generator {
@@ -45,6 +49,7 @@ pub(super) struct Generator {
     generations: Vec<(Digest, Number)>,
     asked: Vec<Command>,
     effects: effects::Known,
+    deliveries: Deliveries,
     seq: u64,
     seen: Seen,
 }
@@ -59,6 +64,7 @@ impl Generator {
             generations: Vec::new(),
             asked: Vec::new(),
             effects: effects::Known::default(),
+            deliveries: Deliveries::default(),
             seq: 0,
             seen: Seen::default(),
         }
@@ -117,11 +123,11 @@ impl Generator {
         {
             return again;
         }
-        let command = match self.below(30) {
+        let command = match self.below(36) {
             0..=3 => self.submit(now),
             4..=7 => self.claim(),
             8..=9 => self.heartbeat(),
-            10..=11 => self.complete(),
+            10..=11 | 24 => self.complete(),
             12 => self.fail(),
             13 => self.release(),
             14 => self.cancel(),
@@ -134,6 +140,7 @@ impl Generator {
             23 => self.release_jobs(),
             24 => Command::Suspect(Suspect { session: session(self.worker()), seen_at: now }),
             25 => Command::Tick,
+            26..=30 => self.outbox(),
             _ => self.effect(),
         };
         self.asked.push(command.clone());
@@ -320,6 +327,10 @@ impl Generator {
             (_, Ok(Answer::Collect(condemned))) => self.seen.condemned += condemned.places.len(),
             (_, Ok(Answer::ForgetBlobs(forgotten))) => {
                 self.seen.forgotten += forgotten.places.len();
+            }
+            (_, Ok(Answer::LeaseDeliveries(leased))) => {
+                self.seen.delivered += leased.leased.len();
+                self.deliveries.learn(&leased.leased);
             }
             _ => self.learn_effect(command, answer),
         }
