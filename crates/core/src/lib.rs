@@ -24,6 +24,7 @@ pub mod number;
 pub mod object;
 pub mod recipe;
 pub mod refusal;
+pub mod retention;
 pub mod retry;
 pub mod spec;
 pub mod time;
@@ -38,4 +39,5 @@ pub use names::{
 };
 pub use number::Number;
 pub use refusal::Refusal;
+pub use retention::Retention;
 pub use time::Timestamp;

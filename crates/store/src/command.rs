@@ -4,6 +4,7 @@
 //! the same commands on the same records always come to the same.
 
 mod effects;
+mod retention;
 
 use palisade_core::{
     Digest, JobId, LeaseId, Number, RecipeName, RequestId, SessionId, Timestamp, WorkerName,
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use effects::{
     AcquireLock, DeleteObject, LeaveLock, PutObject, RaiseObject, ReleaseLock, RenewLock,
 };
+pub use retention::{Forget, Forgotten};
 
 /// One request to a store.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,6 +62,8 @@ pub enum Command {
     DeleteObject(DeleteObject),
     /// A holder raises a fenced object's fence without writing.
     RaiseObject(RaiseObject),
+    /// Forget some of what is old.
+    Forget(Forget),
     /// Time passes: record the clock, give up what was lost too often.
     Tick,
 }
@@ -86,6 +90,7 @@ pub enum Answer {
     PutObject(Written),
     DeleteObject(Written),
     RaiseObject(Written),
+    Forget(Forgotten),
     Tick(Ticked),
 }
 
@@ -137,6 +142,7 @@ verbs! {
     PutObject => Written,
     DeleteObject => Written,
     RaiseObject => Written,
+    Forget => Forgotten,
 }
 
 /// A wish, and the id under which it gets the same answer when asked again.

@@ -5,6 +5,7 @@
 mod effects;
 mod engine;
 mod reading;
+mod retention;
 mod tables;
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 mod blobs;
 mod bounds;
 mod claim;
+mod forget;
 mod heartbeat;
 mod housekeeping;
 mod ledger;
@@ -65,6 +66,7 @@ pub fn apply(tables: &mut dyn Tables, command: Command, now: Moment) -> Outcome<
         Command::RaiseObject(asked) => {
             objects::raise(tables, &asked, now)?.map(Answer::RaiseObject)
         }
+        Command::Forget(asked) => forget::forget(tables, &asked)?.map(Answer::Forget),
         Command::Tick => housekeeping::tick(tables, now)?.map(Answer::Tick),
     })
 }

@@ -18,6 +18,7 @@ mod open;
 mod reading;
 mod records;
 mod renewals;
+mod retention;
 mod snapshot;
 mod store;
 mod tables;

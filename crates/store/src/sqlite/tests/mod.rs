@@ -14,3 +14,4 @@ mod killed;
 mod lock;
 mod restart;
 mod restart_locks;
+mod retention;
