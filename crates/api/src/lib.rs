@@ -9,5 +9,5 @@ pub mod client;
 pub mod problem;
 pub mod wire;
 
-pub use client::{Client, ClientError};
+pub use client::{Client, ClientError, EventStream, EventsFrom};
 pub use problem::Problem;

@@ -58,6 +58,7 @@ impl Server {
             tokio::spawn(dispatch::tell_news(app.clone(), changes)),
             tokio::spawn(dispatch::keep_time(app.clone())),
             tokio::spawn(dispatch::suspect(app.clone())),
+            tokio::spawn(dispatch::forget(app.clone())),
         ];
         let handing_back = tokio::spawn(dispatch::hand_back(app.clone(), returned));
         let serving = tokio::spawn(accept::serve(

@@ -1,11 +1,13 @@
 //! The HTTP client: one method a route, typed.
 
 mod blobs;
+mod events;
 mod jobs;
 mod locks;
 mod workers;
 
 pub use blobs::{Download, Upload};
+pub use events::{EventStream, EventsFrom};
 pub use workers::SessionStream;
 
 use std::time::Duration;

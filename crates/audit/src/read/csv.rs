@@ -64,7 +64,10 @@ pub(super) fn parse<'a>(
                 raw.set(field, value.trim());
             }
         }
-        count += 1;
+        // Commas at the end, after the last column, say nothing.
+        if count < columns.fields.len() || !value.trim().is_empty() {
+            count += 1;
+        }
         rest = after;
     }
     if count < 2 || count > columns.fields.len() {

@@ -66,8 +66,8 @@ enum Why {
     Unreadable(String),
     /// It speaks of other matters.
     Other,
-    /// It is a CSV file's header.
-    Header,
+    /// It is what stands around entries: a CSV file's header, a list's brackets.
+    Frame,
     /// Its event word is not one of ours.
     UnknownWord(String),
 }
@@ -202,7 +202,7 @@ impl<'t> Reader<'t> {
             }
             Err(Why::Unreadable(why)) => self.unreadable(line, why),
             Err(Why::Other) => self.tally.other_lines += 1,
-            Err(Why::Header) => {}
+            Err(Why::Frame) => {}
             Err(Why::UnknownWord(word)) => self.unknown(word),
         }
         self.scratch = scratch;
@@ -222,7 +222,7 @@ impl<'t> Reader<'t> {
                     return csv::parse(line, columns, scratch);
                 }
                 self.columns = Some(csv::Columns::from_header(line, self.translation)?);
-                Err(Why::Header)
+                Err(Why::Frame)
             }
         }
     }

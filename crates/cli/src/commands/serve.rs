@@ -4,11 +4,12 @@ use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use palisade_artefacts::LocalBlobs;
+use palisade_core::Retention;
 use palisade_server::{Server, ServerConfig, ServerParts, Tokens};
 use palisade_store::sqlite::SqliteStore;
 use palisade_worker::{entropy::OsEntropy, recipes};
 
-use crate::{edge::SystemClock, logs, output, signals};
+use crate::{edge::SystemClock, logs, output, signals, span::Span};
 
 /// Flags of `serve`.
 #[derive(Debug, clap::Args)]
@@ -24,6 +25,27 @@ pub(crate) struct ServeArgs {
     /// A name under which clients address this server, where it is no address; may be repeated.
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
+    /// How long the journal is kept, such as 90d, or `forever`. What tells of live jobs is kept.
+    #[arg(long, value_name = "SPAN", default_value = "90d", value_parser = parse_keep)]
+    pub(crate) keep_history: Keep,
+}
+
+/// For how long history is kept; none is for ever.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Keep(pub(crate) Option<Retention>);
+
+impl Default for Keep {
+    fn default() -> Self {
+        Self(Some(Retention::default()))
+    }
+}
+
+fn parse_keep(text: &str) -> Result<Keep, palisade_core::Invalid> {
+    if text == "forever" {
+        return Ok(Keep(None));
+    }
+    let span: Span = text.parse()?;
+    Retention::of_ms(span.ms()).map(Some).map(Keep)
 }
 
 /// Where a server's records, blobs and recipes are.
@@ -60,6 +82,7 @@ pub(crate) async fn start(args: &ServeArgs) -> anyhow::Result<Server> {
         listen: args.listen,
         hosts: args.hosts.clone(),
         tokens,
+        keep_history: args.keep_history.0,
         ..ServerConfig::default()
     };
     let parts = ServerParts {

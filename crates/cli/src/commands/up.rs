@@ -10,7 +10,7 @@ use palisade_worker::{Worker, events::NoEvents};
 use crate::{args::Common, logs, output, signals::EndSignals};
 
 use super::{
-    serve::{self, PlaceArgs, ServeArgs},
+    serve::{self, Keep, PlaceArgs, ServeArgs},
     worker::{self, HowArgs, Place, ServerAddress},
 };
 
@@ -105,7 +105,13 @@ impl Embedded {
         };
         let place = PlaceArgs { data, recipes: options.recipes.clone() };
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        let args = ServeArgs { place, listen, tokens: None, hosts: Vec::new() };
+        let args = ServeArgs {
+            place,
+            listen,
+            tokens: None,
+            hosts: Vec::new(),
+            keep_history: Keep::default(),
+        };
         let server = serve::start(&args).await?;
         let how = HowArgs::default();
         let mut workers = start_workers(&server, &args.place, (1, &how), None).await?;

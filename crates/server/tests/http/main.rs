@@ -6,6 +6,7 @@ mod blobs;
 mod claims;
 mod faults;
 mod good_paths;
+mod journal;
 mod locks;
 mod objects;
 mod openapi;

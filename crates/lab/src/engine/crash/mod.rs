@@ -6,6 +6,7 @@
 
 mod effects;
 mod records;
+mod retention;
 mod tables;
 
 pub(crate) use records::Records;
@@ -23,7 +24,7 @@ use palisade_store::{
     command::{Answer, Command},
     lease_book::LeaseBook,
     ops,
-    query::{LeaseView, Query, View},
+    query::{JournalSpan, LeaseView, Query, View},
     tables::HeldLeases,
 };
 
@@ -228,6 +229,10 @@ impl Engine for CrashEngine {
                     .map(|(position, event)| (position, event.clone()))
                     .collect(),
             ),
+            Query::JournalSpan => {
+                let next = self.journal.len() as u64 + 1;
+                View::JournalSpan(JournalSpan { pruned: 0, next })
+            }
             Query::Blob(digest) => View::Blob(self.live.newest_blob(*digest)),
             Query::Leases => View::Leases(
                 self.book

@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 use crate::{
     fault::Fault,
     query::Page,
-    sqlite::values::{Columns, fault, instant, json, number},
+    sqlite::values::{Columns, fault, instant, int, json, number},
 };
 
 const COLUMNS: &str = "fence, name, holding";
@@ -85,23 +85,49 @@ pub(in crate::sqlite) fn read_grant(
     connection: &Connection,
     token: Number,
 ) -> Result<Option<LockGrant>, Fault> {
-    let sql = "SELECT token, lock, lease_id, holder, request_id, closed_at_ms, close_reason \
-               FROM lock_grants WHERE token = ?1";
-    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
-    let mut rows = statement.query([number(token)]).map_err(fault)?;
-    let Some(row) = rows.next().map_err(fault)? else { return Ok(None) };
-    let columns = Columns::new("grant", row);
+    Ok(select_grants(connection, "WHERE token = ?1", [number(token)])?.pop())
+}
+
+/// Grants above a token, by rising token.
+pub(in crate::sqlite) fn grants_after(
+    connection: &Connection,
+    after: Number,
+    limit: usize,
+) -> Result<Vec<LockGrant>, Fault> {
+    let rest = "WHERE token > ?1 ORDER BY token LIMIT ?2";
+    select_grants(connection, rest, [number(after), int(limit as u64)])
+}
+
+fn select_grants(
+    connection: &Connection,
+    rest: &str,
+    values: impl rusqlite::Params,
+) -> Result<Vec<LockGrant>, Fault> {
+    let sql = format!(
+        "SELECT token, lock, lease_id, holder, request_id, closed_at_ms, close_reason \
+         FROM lock_grants {rest}"
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(fault)?;
+    let mut rows = statement.query(values).map_err(fault)?;
+    let mut grants = Vec::new();
+    while let Some(row) = rows.next().map_err(fault)? {
+        grants.push(decode_grant(&Columns::new("grant", row))?);
+    }
+    Ok(grants)
+}
+
+fn decode_grant(columns: &Columns<'_>) -> Result<LockGrant, Fault> {
     let closed = match columns.optional_instant(5)? {
         None => None,
         Some(at) => Some((at, columns.word::<LockClose>(6)?)),
     };
-    Ok(Some(LockGrant {
+    Ok(LockGrant {
         name: columns.parsed(1)?,
         pair: Pair { token: columns.number(0)?, lease_id: columns.lease_id(2)? },
         holder: columns.parsed(3)?,
         request_id: columns.parsed(4)?,
         closed,
-    }))
+    })
 }
 
 /// Writes a grant, new or ended.
