@@ -8,6 +8,9 @@ use palisade_core::{Retention, retention::KEEP_MS_MIN};
 use palisade_server::ServerConfig;
 use palisade_store::{StoreExt, command::Forget, sqlite::SqliteStore};
 
+use tokio::io::AsyncWriteExt;
+
+use crate::streams::read_to_end;
 use crate::support::{House, TestClock, config, eventually, raw, raw::Request};
 
 /// A server over a store on the disk, whose readers are not its writer.
@@ -78,8 +81,11 @@ async fn a_browser_that_comes_back_goes_on_after_the_last_id_it_saw() {
     while last < all {
         // The parameter is the page's own, from long ago; the header says where it was.
         let request = Request::new("GET", "/v1/events?after=0&follow=false");
-        let answer = raw::ask(&house.server, request.header("last-event-id", &last.to_string()));
-        let text = answer.await.text();
+        let request = request.header("last-event-id", &last.to_string());
+        let mut stream = raw::connect(&house.server).await;
+        let request = request.header("connection", "close").bytes("localhost");
+        stream.write_all(&request).await.unwrap();
+        let text = read_to_end(&mut stream).await;
         let told = text.lines().filter_map(|line| line.strip_prefix("id: "));
         let told: Vec<u64> = told.map(|id| id.parse().unwrap()).take(301).collect();
         last = *told.last().expect("there is more");
