@@ -261,9 +261,11 @@ impl Resource {
             let (cause, confidence) = self.cause_of_loss(loser);
             // All of an attempt was in vain, not only what ran beside another; but it is paid once.
             let in_vain = self.in_vain(loser, winner);
-            let cost_ms = match charged.contains(&in_vain) {
-                true => 0,
-                false => self.attempts[in_vain].compute_ms(),
+            let cost_ms = if charged.contains(&in_vain) {
+                0
+            } else {
+                // A quiet stretch beside another's work may have been work that nobody logged.
+                self.attempts[in_vain].compute_ms().max(until.since_ms(from.at))
             };
             charged.push(in_vain);
             let (a_name, b_name) = (self.named(loser, context), self.named(winner, context));

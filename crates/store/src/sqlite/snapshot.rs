@@ -86,7 +86,7 @@ impl Snapshot {
 
     /// Every lock, by its name, without those who wait.
     pub fn locks(&self, sink: &mut dyn FnMut(&Lock)) -> Result<(), Fault> {
-        self.pages(&lock::list, &|lock: &Lock| lock.name.to_string(), sink)
+        self.pages(lock::list, |lock: &Lock| lock.name.to_string(), sink)
     }
 
     /// What is kept of the locks' grants, by rising token.
@@ -102,13 +102,13 @@ impl Snapshot {
 
     /// Every fenced object, by its key, tombstones too.
     pub fn objects(&self, sink: &mut dyn FnMut(&Object)) -> Result<(), Fault> {
-        self.pages(&object::list_all, &|object: &Object| object.key.to_string(), sink)
+        self.pages(object::list_all, |object: &Object| object.key.to_string(), sink)
     }
 
     fn pages<T>(
         &self,
-        list: &dyn Fn(&Connection, &Page) -> Result<Vec<T>, Fault>,
-        name: &dyn Fn(&T) -> String,
+        list: impl Fn(&Connection, &Page) -> Result<Vec<T>, Fault>,
+        name: impl Fn(&T) -> String,
         sink: &mut dyn FnMut(&T),
     ) -> Result<(), Fault> {
         let mut page = Page { limit: ENTRIES_AT_ONCE, ..Page::default() };
