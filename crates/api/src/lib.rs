@@ -10,6 +10,6 @@ pub mod guard;
 pub mod problem;
 pub mod wire;
 
-pub use client::{Client, ClientError};
+pub use client::{Client, ClientError, EventStream, EventsFrom};
 pub use guard::LockGuard;
 pub use problem::Problem;

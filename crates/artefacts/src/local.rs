@@ -59,6 +59,12 @@ impl LocalBlobs {
         .await
     }
 
+    /// The folder as it is found, to look at what is there: nothing is laid out or removed.
+    pub fn as_found(root: impl Into<PathBuf>) -> Self {
+        let layout = Layout::new(root.into());
+        Self { shared: Arc::new(Shared { layout, serial: AtomicU64::new(0) }) }
+    }
+
     /// The folder.
     pub fn root(&self) -> &Path {
         self.shared.layout.root()

@@ -95,6 +95,12 @@ impl EventKind {
         })
     }
 
+    /// The same, however it is written: `ACQUIRED`, `Renew-Failed`.
+    pub(crate) fn from_loose_word(word: &str) -> Option<Self> {
+        let plain = word.trim().to_ascii_lowercase().replace(['-', ' '], "_");
+        Self::from_word(&plain)
+    }
+
     /// Whether an entry of this kind may leave out the worker (a lock service expires leases).
     pub const fn may_lack_worker(self) -> bool {
         matches!(self, Self::Expired)

@@ -6,6 +6,8 @@
 //!
 //! An entry's place is its position in the journal.
 
+mod queue;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use palisade_core::{
@@ -19,6 +21,8 @@ use crate::{
     findings::{Analyser, Finding, Findings, Settings},
     timeline::{Collector, Timeline},
 };
+
+pub use queue::{Queue, QueuedJob};
 
 /// Closed attempts that are remembered for what comes late of them.
 const CLOSED_MAX: usize = 100_000;

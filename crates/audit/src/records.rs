@@ -1,19 +1,23 @@
 //! The invariants of Palisade's own records, looked at from outside the rules that keep them.
 //!
-//! [`Checker`] is handed every job, the store's counter and the journal, in any order of jobs and
-//! in the journal's order, and answers what contradicts what must never be. A journal whose
+//! [`Checker`] is handed every job, the store's counter, the journal, then locks, their grants and
+//! fenced objects; jobs in any order, the journal in its own. It answers what contradicts what must never be. A journal whose
 //! beginning was deleted is fine; what it still has must agree with the records.
 //!
 //! Must not know: where the records lie, and whether the bytes of a blob are whole.
 
+mod effects;
+
 use std::collections::BTreeMap;
 
 use palisade_core::{
-    JobId, Number, Tenant,
+    JobId, LockName, Number, ObjectKey, Tenant,
     history::{Event, Subject, What},
     job::{CloseReason, Job, JobState},
     spec::JobKey,
 };
+
+use effects::KnownLock;
 
 /// An invariant that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +45,10 @@ pub enum Rule {
     AttemptsFitState,
     /// A completion is there exactly when the job is complete, a dead letter when it failed.
     OutcomeFitsState,
+    /// At most one grant of a lock is open, and it is the one that the lock names.
+    Locks,
+    /// What a fenced object points at is what was made.
+    Objects,
     /// The journal tells what the records say.
     Journal,
 }
@@ -55,6 +63,8 @@ impl Rule {
             Self::RisingTokens => "rising_tokens",
             Self::AttemptsFitState => "attempts_fit_state",
             Self::OutcomeFitsState => "outcome_fits_state",
+            Self::Locks => "locks",
+            Self::Objects => "objects",
             Self::Journal => "journal",
         }
     }
@@ -74,6 +84,10 @@ pub struct Checker {
     outcomes: BTreeMap<JobId, Option<Number>>,
     completed: BTreeMap<JobId, (u64, Number)>,
     granted: Option<(u64, Number)>,
+    lock_granted: BTreeMap<LockName, Number>,
+    job_fences: BTreeMap<JobId, Number>,
+    object_fences: BTreeMap<ObjectKey, Number>,
+    locks: BTreeMap<LockName, KnownLock>,
     found: Vec<Violation>,
 }
 
@@ -86,6 +100,10 @@ impl Checker {
             outcomes: BTreeMap::new(),
             completed: BTreeMap::new(),
             granted: None,
+            lock_granted: BTreeMap::new(),
+            job_fences: BTreeMap::new(),
+            object_fences: BTreeMap::new(),
+            locks: BTreeMap::new(),
             found: Vec::new(),
         }
     }
@@ -102,8 +120,8 @@ impl Checker {
 
     /// Takes an entry of the journal, in its order.
     pub fn event(&mut self, position: u64, event: &Event) {
-        match &event.what {
-            What::Granted { token, .. } => {
+        match (&event.subject, &event.what) {
+            (_, What::Granted { token, .. }) => {
                 if let Some((at, last)) = self.granted
                     && *token <= last
                 {
@@ -112,21 +130,51 @@ impl Checker {
                 }
                 self.granted = Some((position, *token));
             }
-            What::Closed { token, reason: CloseReason::Completed, .. } => {
-                let Subject::Job(job) = event.subject else { return };
-                if let Some((at, by)) = self.completed.insert(job, (position, *token)) {
-                    let text = format!(
-                        "{job} is completed by token {token}, and was by token {by} (journal {at})",
-                    );
-                    self.say(Rule::OneCompletion, format!("journal {position}"), text);
+            (Subject::Job(job), What::Closed { token, reason: CloseReason::Completed, .. }) => {
+                self.completed_in_journal(position, *job, *token);
+            }
+            (Subject::Job(job), What::Moved { fence, .. }) => {
+                self.job_fences.insert(*job, *fence);
+            }
+            (Subject::Lock(name), What::LockGranted { token, .. }) => {
+                let before = self.lock_granted.insert(name.clone(), *token);
+                if let Some(last) = before.filter(|last| token <= last) {
+                    let text = format!("token {token} was granted after {last} for lock {name}");
+                    self.say(Rule::RisingTokens, format!("journal {position}"), text);
                 }
+            }
+            (Subject::Object(key), What::ObjectWritten { token, .. }) => {
+                let fence = self.object_fences.entry(key.clone()).or_insert(*token);
+                let before = std::mem::replace(fence, (*fence).max(*token));
+                if *token < before {
+                    let text = format!("token {token} wrote {key}, whose fence stood at {before}");
+                    self.say(Rule::Fence, format!("journal {position}"), text);
+                }
+            }
+            (Subject::Object(key), What::ObjectRaised { fence }) => {
+                let known = self.object_fences.entry(key.clone()).or_insert(*fence);
+                *known = (*known).max(*fence);
             }
             _ => {}
         }
     }
 
+    fn completed_in_journal(&mut self, position: u64, job: JobId, token: Number) {
+        let record = || format!("journal {position}");
+        if let Some((at, by)) = self.completed.insert(job, (position, token)) {
+            let text = format!(
+                "{job} is completed by token {token}, and was by token {by} (journal {at})",
+            );
+            self.say(Rule::OneCompletion, record(), text);
+        } else if let Some(fence) = self.job_fences.get(&job).filter(|fence| token < **fence) {
+            let text = format!("token {token} completed {job}, whose fence stood at {fence}");
+            self.say(Rule::Fence, record(), text);
+        }
+    }
+
     /// Ends the looking: compares what the journal told with what the records say.
     pub fn finish(mut self) -> Vec<Violation> {
+        self.finish_locks();
         for (job, (position, token)) in std::mem::take(&mut self.completed) {
             let recorded = self.outcomes.get(&job).copied();
             if recorded == Some(Some(token)) {

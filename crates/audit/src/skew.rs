@@ -56,6 +56,8 @@ pub struct Skew {
 const CONTRADICTIONS_MIN: i64 = 2;
 /// Room up to this, either way, counts as sure, in ms.
 const SURE_MS: u64 = 2_000;
+/// A correction that is smaller by this much is worth a contradiction, in ms.
+const FAR_APART_MS: i64 = 30_000;
 /// Where one side is open, a correction stays this close to the other, in ms.
 const OPEN_SIDE_MS: i64 = 500;
 
@@ -218,6 +220,14 @@ fn estimate(penalties: Penalties) -> Skew {
     if now - contradicted < CONTRADICTIONS_MIN {
         return skew_of(0, None, pairs, now);
     }
+    // A correction that explains away the last contradiction by moving a clock much further is
+    // the worse explanation: one may be the fault that is looked for.
+    let nearer = |region: &&(i64, i64, i64)| {
+        region.2 < fewest + CONTRADICTIONS_MIN
+            && distance(&(from, to, 0)) - distance(region) >= FAR_APART_MS
+    };
+    let near = regions.iter().filter(nearer).min_by_key(|region| (region.2, distance(region)));
+    let (from, to, contradicted) = near.copied().unwrap_or((from, to, contradicted));
     let offset = match (from > -FAR_MS, to < FAR_MS) {
         (true, true) => from + (to - from) / 2,
         (true, false) => from + OPEN_SIDE_MS,

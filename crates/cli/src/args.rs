@@ -65,6 +65,8 @@ pub(crate) enum Verb {
     History(HistoryArgs),
     /// Draw a job's history: a lane for each worker, with its leases, pauses and effects.
     Timeline(crate::commands::history::TimelineArgs),
+    /// Show the server's journal as it is written: every grant, refusal, completion, and why.
+    Events(crate::commands::events::EventsArgs),
     /// Show what the server's workers hold.
     Workers,
     /// Run a command under a lock: its token in the environment, killed if the lock is lost.
@@ -78,7 +80,7 @@ pub(crate) enum Verb {
     /// Look whether a data directory's records and blobs are as they must be, while it is served
     /// or in a copy.
     Audit(crate::commands::audit::AuditArgs),
-    /// Explain what went wrong in somebody else's lock logs.
+    /// Explain what went wrong, in somebody else's lock logs or in Palisade's own history.
     Diagnose(crate::diagnose::DiagnoseArgs),
     /// Print the fence for a database of your own: a table, and a guard to call in your transaction.
     SqlGuard(crate::commands::sql_guard::SqlGuardArgs),

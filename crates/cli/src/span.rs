@@ -1,4 +1,4 @@
-//! Spans on the command line: `30s`, `500ms`, `5m`, `2h`, `30d`.
+//! Spans on the command line: `30s`, `500ms`, `5m`, `2h`, `90d`.
 
 use palisade_core::Invalid;
 
@@ -51,6 +51,7 @@ mod tests {
         assert_eq!(ms("5m"), Some(300_000));
         assert_eq!(ms("2h"), Some(7_200_000));
         assert_eq!(ms("30d"), Some(2_592_000_000));
+        assert_eq!(ms("90d"), Some(7_776_000_000));
         for bad in ["", "30", "s", "-1s", "1.5s", "1w", "99999999999999999999h", "1 s"] {
             assert_eq!(ms(bad), None, "{bad:?}");
         }

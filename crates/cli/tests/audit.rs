@@ -6,8 +6,10 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{PROGRAM, Stage};
+use palisade_api::wire::{AcquireRequest, AcquireResponse, PairWire};
 use rusqlite::Connection;
 use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn audit(folder: &Path, more: &[&str]) -> (Option<i32>, Value) {
     #[expect(clippy::disallowed_methods, reason = "the test runs the binary that it tests")]
@@ -123,5 +125,86 @@ async fn a_store_in_order_has_no_findings_and_each_harm_is_found() {
     ];
     for (sql, expected) in sql {
         assert_eq!(harmed(&|folder| harm(folder, sql), &["--quick"]), expected, "{sql}");
+    }
+}
+
+/// Writes a fenced object, as any program may.
+async fn put(stage: &Stage, held: &AcquireResponse) {
+    let address = stage.cluster.address();
+    let request = format!(
+        "PUT /v1/objects/reports/august.txt HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
+         content-type: text/plain\r\ncontent-length: 6\r\nfencing-token: {}\r\n\
+         fencing-lease: {}\r\n\r\naugust",
+        held.token, held.lease
+    );
+    let mut stream = tokio::net::TcpStream::connect(address).await.expect("it listens");
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("answered");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+async fn acquire(stage: &Stage) -> AcquireResponse {
+    let holder = "host-1".to_owned();
+    let wish = AcquireRequest { holder, ttl_ms: Some(60_000), wait_ms: 0, request_id: None };
+    stage.client().acquire_lock("nightly", &wish).await.expect("it is free")
+}
+
+#[tokio::test]
+async fn locks_objects_and_inputs_are_looked_at_and_nothing_is_touched() {
+    let mut stage = Stage::set().await;
+    let source = stage.dir.path().join("source.mp4");
+    std::fs::write(&source, b"a source that nobody renders").expect("written");
+    stage.submit("slow", &source).await;
+    let first = acquire(&stage).await;
+    let pair = PairWire { token: first.token, lease: first.lease };
+    stage.client().release_lock("nightly", &pair).await.expect("released");
+    put(&stage, &acquire(&stage).await).await;
+    let served = stage.cluster.server_dir();
+    assert_eq!(broken(&served, &[]), [""; 0], "while it is served");
+    stage.cluster.kill_server().await.expect("the server ends");
+    let (_, report) = audit(&served, &[]);
+    let counts = ["jobs", "locks", "objects", "blobs"].map(|name| report[name].as_u64());
+    assert_eq!(counts, [Some(1), Some(1), Some(1), Some(2)], "{report:#}");
+
+    let mut serial = 0;
+    let mut harmed = |harm: &dyn Fn(&Path), more: &[&str]| {
+        serial += 1;
+        let folder = stage.dir.path().join(format!("copy-{serial}"));
+        copy(&served, &folder);
+        harm(&folder);
+        // What an upload left is a server's matter.
+        let left = folder.join("blobs/arriving/left-behind");
+        std::fs::write(&left, b"half").expect("written");
+        let found = broken(&folder, more);
+        assert!(left.exists(), "the audit removed a file");
+        found
+    };
+    let gone = |digest: String| {
+        move |folder: &Path| std::fs::remove_file(output_file(folder, &digest)).expect("gone")
+    };
+    let digest = |bytes: &[u8]| palisade_core::Digest::of(bytes).to_string();
+    let input = gone(digest(b"a source that nobody renders"));
+    assert_eq!(harmed(&input, &["--quick"]), ["inputs"]);
+    assert_eq!(harmed(&gone(digest(b"august")), &["--quick"]), ["objects"]);
+    let sql = [
+        ("DELETE FROM blobs", &["objects", "inputs"][..]),
+        ("DELETE FROM locks", &["locks", "locks"]),
+        ("UPDATE objects SET fence = 1", &["fence", "fence"]),
+        ("UPDATE locks SET fence = 1", &["locks", "fence", "fence"]),
+        ("UPDATE locks SET token = NULL, holding = NULL", &["locks"]),
+        (
+            "DROP INDEX lock_grants_open; UPDATE lock_grants SET closed_at_ms = NULL, \
+             close_reason = NULL",
+            &["locks"],
+        ),
+        ("UPDATE objects SET last = 'not JSON'", &["readable"]),
+    ];
+    for (sql, expected) in sql {
+        let mut found = harmed(&|folder| harm(folder, sql), &["--quick"]);
+        let mut expected: Vec<_> = expected.to_vec();
+        found.sort();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{sql}");
     }
 }

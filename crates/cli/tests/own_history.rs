@@ -169,7 +169,65 @@ async fn the_seed_story_is_told_from_our_own_journal_as_from_a_log_without_token
     let log = log.display().to_string();
     let theirs = parsed(&palisade(&["diagnose", &log, "--map", "resource=lock", "--json"]));
     assert_eq!(essence(&theirs), expected, "{theirs:#}");
+    let data = stage.cluster.server_dir().display().to_string();
+    for whole in [
+        &["diagnose", "--own", "--json", "--server", &url][..],
+        &["diagnose", "--data", &data, "--json"],
+    ] {
+        let output = palisade(whole);
+        assert_eq!(output.status.code(), Some(1), "findings are exit code 1");
+        let told = parsed(&output);
+        assert_eq!(essence(&told), expected, "{whole:?}: {told:#}");
+        assert!(told["summary"]["ttl"]["suggested_s"].as_f64().is_some(), "{told:#}");
+    }
+    streams(&url);
     draws(&stage, &job);
+    shows_in_a_browser(&url, folder);
+}
+
+/// The journal on the command line, whole and from a position on.
+fn streams(url: &str) {
+    let positions = |more: &[&str]| -> Vec<u64> {
+        let args = [&["events", "--json", "--server", url][..], more].concat();
+        let output = palisade(&args);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).expect("text");
+        let entry = |line: &str| serde_json::from_str::<Value>(line).expect("one entry a line");
+        text.lines().map(|line| entry(line)["position"].as_u64().expect("a position")).collect()
+    };
+    let all = positions(&[]);
+    assert!(all.len() > 5, "{all:?}");
+    assert_eq!(all, (1..=all.len() as u64).collect::<Vec<_>>());
+    assert_eq!(positions(&["--after", "3"]), all[3..]);
+    assert_eq!(positions(&["--after", "now"]), [0; 0]);
+}
+
+/// A browser renders the report, in light and in dark, and loads nothing else.
+fn shows_in_a_browser(url: &str, folder: &Path) {
+    let html = folder.join("own.html");
+    let path = html.display().to_string();
+    let report = palisade(&["diagnose", "--own", "--html", &path, "--server", url]);
+    assert_eq!(report.status.code(), Some(1), "{}", String::from_utf8_lossy(&report.stderr));
+    let browser = Path::new("/usr/bin/chromium");
+    if !browser.exists() {
+        #[expect(clippy::print_stderr, reason = "a test that is not run says so")]
+        let () = eprintln!("SKIPPED: no {}: nobody has looked at the report", browser.display());
+        return;
+    }
+    let profile = folder.join("browser").display().to_string();
+    #[expect(clippy::disallowed_methods, reason = "the test runs a browser")]
+    let output = std::process::Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(["--enable-logging=stderr", "--dump-dom"])
+        .arg(format!("--user-data-dir={profile}"))
+        .arg(format!("file://{path}"))
+        .output()
+        .expect("the browser runs");
+    let dom = String::from_utf8_lossy(&output.stdout);
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(dom.contains("<h1>Diagnosis</h1>") && dom.contains("</svg>"), "{dom}\n{log}");
+    assert!(!log.contains("CONSOLE"), "the page complains: {log}");
 }
 
 fn write_lines(path: &Path, lines: &[Value]) {

@@ -25,6 +25,7 @@ pub mod object;
 pub mod outbox;
 pub mod recipe;
 pub mod refusal;
+pub mod retention;
 pub mod retry;
 pub mod spec;
 pub mod time;
@@ -39,4 +40,5 @@ pub use names::{
 };
 pub use number::Number;
 pub use refusal::Refusal;
+pub use retention::Retention;
 pub use time::Timestamp;

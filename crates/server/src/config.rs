@@ -8,7 +8,7 @@ use std::{
 };
 
 use palisade_artefacts::Blobs;
-use palisade_core::{Digest, clock::Entropy, recipe::RecipeBook};
+use palisade_core::{Digest, Retention, clock::Entropy, recipe::RecipeBook};
 use palisade_store::Store;
 
 use crate::collector::Collection;
@@ -53,6 +53,10 @@ pub struct ServerConfig {
     pub quiet_ms: u64,
     /// How often it is looked whether a session has been gone for that long.
     pub look_every: Duration,
+    /// How long the journal is kept. None: for ever.
+    pub keep_history: Option<Retention>,
+    /// How often it is looked whether anything may be forgotten.
+    pub forget_every: Duration,
     /// How long running requests get when the server stops.
     pub stop_within: Duration,
     /// The most connections at once; more wait at the door.
@@ -87,6 +91,8 @@ impl Default for ServerConfig {
             suspect_after_ms: 2_000,
             quiet_ms: palisade_core::limits::TTL_MS_DEFAULT / 10,
             look_every: Duration::from_millis(250),
+            keep_history: Some(Retention::default()),
+            forget_every: Duration::from_mins(1),
             stop_within: Duration::from_secs(10),
             connections_max: 20_000,
             presign: Some(Duration::from_mins(5)),

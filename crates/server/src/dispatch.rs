@@ -6,7 +6,7 @@ use std::time::Duration;
 use palisade_core::{JobId, LockName, RequestId, lease::Pair};
 use palisade_store::{
     Failure, StoreExt,
-    command::{LeaveLock, Release, Suspect},
+    command::{Forget, LeaveLock, Release, Suspect},
     events::Batch,
     query::{Query, View},
 };
@@ -73,6 +73,37 @@ pub(crate) async fn suspect(app: App) {
             // Not asked again: the leases' time does the rest.
             tracing::error!(%failure, "a session that is gone could not be suspected");
         }
+    }
+}
+
+/// How long a step of forgetting leaves the store to others before the next.
+const BREATH: Duration = Duration::from_millis(200);
+
+/// Forgets what is old, one small step at a time.
+pub(crate) async fn forget(app: App) {
+    let Some(retention) = app.config.keep_history else { return };
+    let mut after = 0;
+    loop {
+        let now = app.store.now();
+        let step = Forget {
+            journal_before: retention.journal_before(now),
+            answers_before: retention.answers_before(now),
+            after,
+        };
+        let next = match app.store.run(step).await {
+            Ok(went) => {
+                if went.entries > 0 || went.answers > 0 {
+                    tracing::debug!(entries = went.entries, answers = went.answers, "forgotten");
+                }
+                went.next
+            }
+            Err(failure) => {
+                tracing::warn!(%failure, "what is old could not be forgotten");
+                None
+            }
+        };
+        after = next.unwrap_or(0);
+        tokio::time::sleep(if next.is_some() { BREATH } else { app.config.forget_every }).await;
     }
 }
 

@@ -89,6 +89,15 @@ pub(crate) fn not_found(what: &'static str, id: impl Into<String>) -> Rejection 
     Refusal::NotFound { what, id: id.into() }.into()
 }
 
+/// The journal has forgotten what was asked for.
+pub(crate) fn history_gone(after: u64, oldest: u64) -> Rejection {
+    let detail = format!(
+        "after: {after} is not allowed any more; the journal is whole from position {oldest} on, \
+         and what was before it is forgotten"
+    );
+    Problem::new(410, "history_gone", detail).with("after", after).with("oldest", oldest).into()
+}
+
 /// Who asks is not known.
 pub(crate) fn unauthorized() -> Rejection {
     let detail = "authorization: must be \"Bearer \" and a token that this server knows";

@@ -62,6 +62,7 @@ impl Server {
             tokio::spawn(dispatch::suspect(app.clone())),
             tokio::spawn(collector::keep_collecting(app.clone())),
             tokio::spawn(webhooks::tell_progress(app.clone())),
+            tokio::spawn(dispatch::forget(app.clone())),
         ];
         let handing_back = tokio::spawn(dispatch::hand_back(app.clone(), returned));
         let delivering = tokio::spawn(webhooks::deliver(app.clone()));

@@ -7,6 +7,7 @@ mod blobs;
 mod collect;
 mod effects;
 mod outbox;
+mod retention;
 
 use palisade_core::{
     Digest, JobId, LeaseId, Number, RecipeName, RequestId, SessionId, Timestamp, WorkerName,
@@ -30,6 +31,7 @@ pub use outbox::{
     CreateEndpoint, DeleteEndpoint, LeaseDeliveries, LeasedDeliveries, ProgressNotices, Redeliver,
     RotateSecret, SettleDelivery, Settlement, TellProgress, ToDeliver,
 };
+pub use retention::{Forget, Forgotten};
 
 /// One request to a store.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,6 +94,8 @@ pub enum Command {
     Redeliver(Redeliver),
     /// Renders came further, and somebody asked to be told.
     TellProgress(TellProgress),
+    /// Forget some of what is old.
+    Forget(Forget),
     /// Time passes: record the clock, give up what was lost too often.
     Tick,
 }
@@ -129,6 +133,7 @@ pub enum Answer {
     SettleDelivery(Settlement),
     Redeliver(Delivery),
     TellProgress(ProgressNotices),
+    Forget(Forgotten),
     Tick(Ticked),
 }
 
@@ -191,6 +196,7 @@ verbs! {
     SettleDelivery => Settlement,
     Redeliver => Delivery,
     TellProgress => ProgressNotices,
+    Forget => Forgotten,
 }
 
 /// A wish, and the id under which it gets the same answer when asked again.

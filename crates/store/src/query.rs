@@ -30,6 +30,8 @@ pub enum Query {
         /// At most so many.
         limit: usize,
     },
+    /// How far the journal reaches.
+    JournalSpan,
     /// A digest's newest generation.
     Blob(Digest),
     /// All leases that are held.
@@ -143,6 +145,7 @@ pub enum View {
     Jobs(Vec<Job>),
     History(Vec<(u64, Event)>),
     Events(Vec<(u64, Event)>),
+    JournalSpan(JournalSpan),
     Blob(Option<Blob>),
     Leases(Vec<LeaseView>),
     Lock(Option<Box<Lock>>),
@@ -156,6 +159,16 @@ pub enum View {
     Unkept(Vec<(Digest, Number)>, Option<Number>),
     Cases(Vec<Case>),
     PastJobs(Vec<JobId>, Option<Number>),
+}
+
+/// How far the journal reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JournalSpan {
+    /// Up to this position entries may be missing: whoever reads on from before it may have missed
+    /// some. 0: nothing was ever forgotten.
+    pub pruned: u64,
+    /// The position that the next entry gets.
+    pub next: u64,
 }
 
 /// A lease that is held.

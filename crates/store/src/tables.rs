@@ -1,5 +1,7 @@
 //! The records that the operations work on, whatever engine keeps them.
 
+use std::collections::BTreeSet;
+
 use palisade_core::{
     Digest, JobId, LockName, Number, ObjectKey, RequestId, SessionId, Tenant, Timestamp,
     blob::{Blob, collect::Case},
@@ -55,7 +57,9 @@ pub enum Keeper {
 /// - Jobs answered here carry, for each open attempt, the lease as last renewed, including
 ///   renewals that live in memory alone.
 /// - `draw` never answers a number twice, whatever happens to the transaction.
-pub trait Tables: LockTables + ObjectTables + CollectorTables + OutboxTables {
+pub trait Tables:
+    LockTables + ObjectTables + CollectorTables + OutboxTables + RetentionTables
+{
     /// Draws the next number.
     fn draw(&mut self) -> Result<Number, Fault>;
 
@@ -202,6 +206,47 @@ pub trait OutboxTables {
     fn busy_deliveries(&mut self, endpoint: EndpointId, now: Timestamp) -> Result<usize, Fault>;
     /// The earliest instant after `now` at which an open row becomes due.
     fn next_delivery(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Fault>;
+}
+
+/// Entries of the journal that an engine keeps together, and forgets together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// The position of its first entry.
+    pub first: u64,
+    /// How many entries it has; their positions follow each other.
+    pub count: u64,
+    /// When its newest entry was written.
+    pub newest: Timestamp,
+    /// The jobs that it tells of.
+    pub jobs: BTreeSet<JobId>,
+}
+
+/// A claim that was answered long ago.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OldClaim {
+    /// Whose.
+    pub session: SessionId,
+    /// Its id.
+    pub claim: RequestId,
+    /// What it was granted.
+    pub grants: Vec<(JobId, Number)>,
+}
+
+/// What may be forgotten, inside one transaction. Positions of the journal go on where they were,
+/// also when all of it is gone.
+pub trait RetentionTables {
+    /// Whether a job is queued or running. One that is not there is not.
+    fn is_live(&mut self, job: JobId) -> Result<bool, Fault>;
+    /// The journal's chunks that begin after a position, oldest first.
+    fn chunks_after(&mut self, position: u64, limit: usize) -> Result<Vec<Chunk>, Fault>;
+    /// Forgets a chunk, and remembers up to where entries may be missing.
+    fn drop_chunk(&mut self, chunk: &Chunk) -> Result<(), Fault>;
+    /// Forgets first answers given before an instant. Answers how many.
+    fn forget_requests(&mut self, before: Timestamp, limit: usize) -> Result<usize, Fault>;
+    /// Claims answered before an instant, oldest first.
+    fn old_claims(&mut self, before: Timestamp, limit: usize) -> Result<Vec<OldClaim>, Fault>;
+    /// Forgets what a claim was granted.
+    fn drop_claim(&mut self, session: &SessionId, claim: &RequestId) -> Result<(), Fault>;
 }
 
 /// The leases that are held. Reads see the changes of this transaction; a rollback undoes them.

@@ -1,6 +1,7 @@
 //! The HTTP client: one method a route, typed.
 
 mod blobs;
+mod events;
 mod jobs;
 mod locks;
 mod objects;
@@ -9,6 +10,7 @@ mod workers;
 
 pub use blobs::{Download, Upload, file_pieces};
 pub use objects::{ObjectDownload, ObjectHead, ObjectWrite, Part};
+pub use events::{EventStream, EventsFrom};
 pub use workers::SessionStream;
 
 use std::time::Duration;

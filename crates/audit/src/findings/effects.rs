@@ -32,7 +32,7 @@ impl Resource {
                 at: first.mark.at,
                 until: last.mark.at,
                 cost_ms: match attempt.after {
-                    Some(after) if !overlaps => attempt.over().at.since_ms(after.at),
+                    Some(_) if !overlaps => attempt.compute_ms(),
                     _ => 0,
                 },
                 headline: format!("{who}'s {} {outcome} after {whose}", kinds_of(&late)),

@@ -33,7 +33,10 @@ impl Resource {
             self.went_on(index, event.mark(), context);
         }
         let attempt = &mut self.attempts[index];
-        attempt.renewed_at = Some(event.at);
+        // Once another has the lock, a service that does not ask whose it is renews for anybody.
+        if attempt.taken.is_none() {
+            attempt.renewed_at = Some(event.at);
+        }
         attempt.renewals_since_work += 1;
         attempt.ttl_ms = event.ttl_ms.or(attempt.ttl_ms);
         let told = context.settings.ends_are_told;
@@ -107,9 +110,12 @@ impl Resource {
     fn is_late(&self, index: usize, event: &Event, tolerance_ms: u64) -> bool {
         let attempt = &self.attempts[index];
         let token = event.token.or(attempt.token);
-        let below = self.highest.zip(token).is_some_and(|(highest, token)| {
-            token < highest.token && highest.worker != event.worker
-        });
+        // A holder acts under its own grant: that its number is too low is the service's fault.
+        let own_grant = self.holder == Some(index) && token == attempt.token;
+        let below = !own_grant
+            && self.highest.zip(token).is_some_and(|(highest, token)| {
+                token < highest.token && highest.worker != event.worker
+            });
         let Some(taken) = &attempt.taken else {
             let refused = event.what == EventKind::Refused;
             return below || (refused && event.detail().is_some_and(says_lost));

@@ -2,7 +2,7 @@
 
 use super::habits::Samples;
 use super::verdict::Draft;
-use super::{Cause, Kind};
+use super::{Cause, Finding, Kind};
 
 /// What is summed up while the history runs.
 #[derive(Debug, Default)]
@@ -66,6 +66,19 @@ pub struct Summary {
     pub pauses: Samples,
     /// The ttl that these suggest; none where there is nothing to learn from.
     pub ttl: Option<TtlAdvice>,
+}
+
+impl Summary {
+    /// Counts findings that were made elsewhere than in the analysis.
+    pub fn count(&mut self, more: &[Finding]) {
+        for finding in more {
+            match self.kinds.iter_mut().find(|(kind, _)| *kind == finding.kind) {
+                Some((_, count)) => *count += 1,
+                None => self.kinds.push((finding.kind, 1)),
+            }
+        }
+        self.kinds.sort_by_key(|(kind, _)| *kind);
+    }
 }
 
 /// A ttl, and what speaks for it.

@@ -245,12 +245,29 @@ impl Resource {
         }
     }
 
+    /// Whose work came to nothing, of two attempts at one piece of work: the one that had lost the
+    /// resource, unless its effect alone is what landed.
+    fn in_vain(&self, loser: usize, winner: usize) -> usize {
+        let landed = |index: usize| self.attempts[index].landed().next().is_some();
+        if landed(loser) && !landed(winner) { winner } else { loser }
+    }
+
     fn find_overlaps(&self, context: &Context<'_>, drafts: &mut Vec<Draft>) {
+        let mut charged: Vec<usize> = Vec::new();
         for both in &self.both {
             let Both { loser, winner, from } = *both;
             let (a, b) = (&self.attempts[loser], &self.attempts[winner]);
             let until = a.over().at.min(b.over().at).max(from.at);
             let (cause, confidence) = self.cause_of_loss(loser);
+            // All of an attempt was in vain, not only what ran beside another; but it is paid once.
+            let in_vain = self.in_vain(loser, winner);
+            let cost_ms = if charged.contains(&in_vain) {
+                0
+            } else {
+                // A quiet stretch beside another's work may have been work that nobody logged.
+                self.attempts[in_vain].compute_ms().max(until.since_ms(from.at))
+            };
+            charged.push(in_vain);
             let (a_name, b_name) = (self.named(loser, context), self.named(winner, context));
             let mistake = match (cause, a.ignored) {
                 (Cause::LostGrant | Cause::ForeignRelease, _) => (Tag::Granted, winner, b.first.at),
@@ -268,7 +285,7 @@ impl Resource {
                 others: Vec::new(),
                 at: from.at,
                 until,
-                cost_ms: until.since_ms(from.at),
+                cost_ms,
                 headline: match until.since_ms(from.at) {
                     0 => format!("{a_name} and {b_name} were both at work on it"),
                     ms => format!("{a_name} and {b_name} worked on it at once for {}", span(ms)),

@@ -1,4 +1,5 @@
-//! CSV: a header, then a record a line. Quotes as in RFC 4180, but no line breaks inside them.
+//! CSV: a header, then a record a line. Quotes as in RFC 4180; a record whose quotes are still open
+//! at the end of a line goes on in the next.
 
 use super::translation::{Field, Translation};
 use super::{Raw, Scratch, Why};
@@ -42,8 +43,7 @@ pub(super) fn parse<'a>(
     while let Some(text) = rest {
         let field = columns.fields.get(count).copied().flatten();
         let (value, after) = if let Some(quoted) = text.strip_prefix('"') {
-            let close = closing_quote(quoted)
-                .ok_or_else(|| Why::Unreadable("a quote that is not closed".to_owned()))?;
+            let close = closing_quote(quoted).ok_or(Why::Open)?;
             let after = &quoted.as_bytes()[close + 1..];
             if !after.is_empty() && after[0] != columns.separator {
                 return Err(Why::Unreadable("something stands after a closing quote".to_owned()));
@@ -64,7 +64,10 @@ pub(super) fn parse<'a>(
                 raw.set(field, value.trim());
             }
         }
-        count += 1;
+        // Commas at the end, after the last column, say nothing.
+        if count < columns.fields.len() || !value.trim().is_empty() {
+            count += 1;
+        }
         rest = after;
     }
     if count < 2 || count > columns.fields.len() {

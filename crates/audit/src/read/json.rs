@@ -7,12 +7,20 @@ use serde_json::Value;
 use super::translation::{Field, Translation};
 use super::{Raw, Scratch, Why};
 
-/// Reads one object.
+/// Reads one object. A list of objects, one a line, is as good: its brackets and commas are passed
+/// over.
 pub(super) fn parse<'a>(
     line: &'a str,
     translation: &Translation,
     scratch: &'a mut Scratch,
 ) -> Result<Raw<'a>, Why> {
+    if matches!(line.trim(), "[" | "]" | "],") {
+        return Err(Why::Frame);
+    }
+    let line = match line.trim_end().strip_suffix("},") {
+        Some(_) => line.trim_end().trim_end_matches(','),
+        None => line,
+    };
     if !translation.nested
         && let Some(raw) = flat(line, translation)
     {

@@ -9,6 +9,7 @@ mod json;
 mod logfmt;
 mod pattern;
 mod profile;
+mod quoted;
 mod time;
 mod translation;
 
@@ -66,8 +67,10 @@ enum Why {
     Unreadable(String),
     /// It speaks of other matters.
     Other,
-    /// It is a CSV file's header.
-    Header,
+    /// It is the beginning of a record, which goes on in the next line.
+    Open,
+    /// It is what stands around entries: a CSV file's header, a list's brackets.
+    Frame,
     /// Its event word is not one of ours.
     UnknownWord(String),
 }
@@ -107,6 +110,10 @@ pub struct Reader<'t> {
     format: Option<Format>,
     columns: Option<csv::Columns>,
     carry: Vec<u8>,
+    /// The lines of a record whose quotes are open, with their numbers.
+    open: Vec<(u64, Vec<u8>)>,
+    /// The line that is being read; a record's first.
+    number: u64,
     skipping: bool,
     scratch: Scratch,
     clock: time::DayCache,
@@ -127,6 +134,8 @@ impl<'t> Reader<'t> {
             format,
             columns: None,
             carry: Vec::new(),
+            open: Vec::new(),
+            number: 0,
             skipping: false,
             scratch: Scratch::default(),
             clock: time::DayCache::default(),
@@ -161,6 +170,7 @@ impl<'t> Reader<'t> {
         if self.carry.len() > LINE_BYTES_MAX {
             self.tally.lines += 1;
             let carry = std::mem::take(&mut self.carry);
+            self.number = self.tally.lines;
             self.unreadable(&carry, format!("longer than {LINE_BYTES_MAX} bytes"));
             self.skipping = true;
         }
@@ -171,6 +181,9 @@ impl<'t> Reader<'t> {
         if !self.carry.is_empty() {
             let carry = std::mem::take(&mut self.carry);
             self.line(&carry, sink);
+        }
+        while !self.open.is_empty() {
+            self.give_up(sink);
         }
         self.tally
     }
@@ -183,29 +196,41 @@ impl<'t> Reader<'t> {
         } else {
             line
         };
-        let Ok(text) = std::str::from_utf8(line) else {
-            self.unreadable(line, "not UTF-8".to_owned());
-            return;
-        };
+        self.next_line(self.tally.lines, line, sink);
+    }
+
+    fn next_line(&mut self, number: u64, line: &[u8], sink: &mut impl FnMut(&Entry<'_>)) {
+        if !self.open.is_empty() {
+            return self.go_on(number, line, sink);
+        }
+        self.number = number;
+        match self.try_record(line, sink) {
+            Ok(()) | Err(Why::Frame) => {}
+            Err(Why::Open) => self.open.push((number, line.to_vec())),
+            Err(Why::Unreadable(why)) => self.unreadable(line, why),
+            Err(Why::Other) => self.tally.other_lines += 1,
+            Err(Why::UnknownWord(word)) => self.unknown(word),
+        }
+    }
+
+    /// Reads one record, and hands its entry to `sink`.
+    fn try_record(&mut self, line: &[u8], sink: &mut impl FnMut(&Entry<'_>)) -> Result<(), Why> {
+        let not_text = |_| Why::Unreadable("not UTF-8".to_owned());
+        let text = std::str::from_utf8(line).map_err(not_text)?;
         if text.trim_ascii().is_empty() {
-            return;
+            return Ok(());
         }
         let mut scratch = std::mem::take(&mut self.scratch);
         let read = self.parse(text, &mut scratch).and_then(|raw| self.entry(&raw));
-        match read {
-            Ok(mut entry) => {
-                self.tally.entries += 1;
-                if entry.worker.is_empty() && self.translation.worker_is_file {
-                    entry.worker = &self.file_worker;
-                }
-                sink(&entry);
+        let read = read.map(|mut entry| {
+            self.tally.entries += 1;
+            if entry.worker.is_empty() && self.translation.worker_is_file {
+                entry.worker = &self.file_worker;
             }
-            Err(Why::Unreadable(why)) => self.unreadable(line, why),
-            Err(Why::Other) => self.tally.other_lines += 1,
-            Err(Why::Header) => {}
-            Err(Why::UnknownWord(word)) => self.unknown(word),
-        }
+            sink(&entry);
+        });
         self.scratch = scratch;
+        read
     }
 
     fn parse<'a>(&mut self, line: &'a str, scratch: &'a mut Scratch) -> Result<Raw<'a>, Why> {
@@ -222,7 +247,7 @@ impl<'t> Reader<'t> {
                     return csv::parse(line, columns, scratch);
                 }
                 self.columns = Some(csv::Columns::from_header(line, self.translation)?);
-                Err(Why::Header)
+                Err(Why::Frame)
             }
         }
     }
@@ -269,7 +294,7 @@ impl<'t> Reader<'t> {
             kind,
             detail: detail.or_else(|| some(Field::Outcome)),
             duration_ms: some(Field::DurationMs).and_then(parse_span_ms),
-            source: Source { file: self.file, line: self.tally.lines },
+            source: Source { file: self.file, line: self.number },
         })
     }
 
@@ -292,7 +317,7 @@ impl<'t> Reader<'t> {
         self.tally.unreadable_lines += 1;
         if self.tally.unreadable.len() < UNREADABLE_SHOWN {
             let text = String::from_utf8_lossy(line).chars().take(UNREADABLE_CHARS).collect();
-            let source = Source { file: self.file, line: self.tally.lines };
+            let source = Source { file: self.file, line: self.number };
             self.tally.unreadable.push(Unreadable { source, why, text });
         }
     }

@@ -349,3 +349,45 @@ proptest! {
         }
     }
 }
+
+const CSV: &str = "at,worker,resource,event,detail\n";
+
+#[test]
+fn a_csv_cell_may_have_line_breaks_and_its_record_stands_where_it_began() {
+    let log = format!(
+        "{CSV}1000,w,r,effect,\"one\n\n\"\"two\"\", three\"\n1001,w,r,progress,\n1002,w,r,x,\n"
+    );
+    let (entries, tally) = read(&Translation::new(), &log);
+    let first = "1000000 w r effect detail=one\n\n\"two\", three";
+    assert_eq!(entries, [first, "1001000 w r progress"]);
+    assert_eq!((tally.lines, tally.unreadable_lines), (6, 0));
+    assert_eq!(tally.unknown_words, [("x".to_owned(), 1)]);
+}
+
+#[test]
+fn a_quote_that_is_never_closed_costs_one_line() {
+    let rest = "1001,w,r,progress,\n1002,w,r,progress,\"fine\"\n1003,w,r,completed,\n";
+    for log in [
+        format!("{CSV}1000,w,r,effect,\"broken\n{rest}"),
+        format!("{CSV}1000,w,r,effect,\"broken\n{}", rest.replace("\"fine\"", "")),
+        format!("{CSV}1000,w,r,effect,\"broken\n{}", rest.repeat(100)),
+    ] {
+        let (entries, tally) = read(&Translation::new(), &log);
+        assert_eq!(tally.unreadable_lines, 1, "{:?}", tally.unreadable);
+        assert_eq!(tally.unreadable[0].source.line, 2);
+        assert_eq!(entries.len() as u64, tally.lines - 2, "{entries:?}");
+    }
+}
+
+#[test]
+fn words_in_capitals_lists_of_objects_and_commas_at_the_end_are_understood() {
+    let log = "[\n{\"at\":1000,\"worker\":\"w\",\"resource\":\"r\",\"event\":\"Renew-Failed\"},\n\
+               {\"at\":1001,\"worker\":\"w\",\"resource\":\"r\",\"event\":\"ACQUIRED\"}\n]\n";
+    let (entries, tally) = read(&Translation::new(), log);
+    assert_eq!(entries, ["1000000 w r renew_failed", "1001000 w r acquired"]);
+    assert_eq!(tally.unreadable_lines, 0);
+    let log = format!("{CSV}1000,w,r,effect,x,,\n1001,w,r,effect,x,,y\n");
+    let (entries, tally) = read(&Translation::new(), &log);
+    assert_eq!(entries, ["1000000 w r effect detail=x"]);
+    assert_eq!(tally.unreadable_lines, 1, "a value that no column names");
+}

@@ -113,7 +113,7 @@ impl Format {
         let at = translation.name_of(Field::At);
         if !translation.patterns.is_empty() {
             Self::Pattern
-        } else if line.starts_with('{') {
+        } else if line.starts_with('{') || line.trim_end() == "[" {
             Self::Json
         } else if line.contains(&format!("{at}=")) || !line.contains([',', ';', '\t']) {
             Self::Logfmt
@@ -229,7 +229,10 @@ impl Translation {
 
     pub(super) fn event(&self, word: &str) -> Option<EventKind> {
         let translated = self.words.iter().find(|(theirs, _)| **theirs == *word);
-        translated.map(|(_, kind)| *kind).or_else(|| EventKind::from_word(word))
+        translated
+            .map(|(_, kind)| *kind)
+            .or_else(|| EventKind::from_word(word))
+            .or_else(|| EventKind::from_loose_word(word))
     }
 
     pub(super) fn field(&self, name: &str) -> Option<Field> {

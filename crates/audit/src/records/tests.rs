@@ -238,3 +238,5 @@ fn an_outcome_that_does_not_fit_the_state_is_found() {
         ],
     );
 }
+
+mod effects;

@@ -43,7 +43,7 @@ pub fn html(report: &Report<'_>) -> String {
 
 const HEAD: &str = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
 <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>Diagnosis</title>\
-<style>body{margin:0;background:#f5f7fa;color:#1f2933;font:15px/1.5 system-ui,sans-serif}\
+<style>:root{color-scheme:light dark}body{margin:0;background:#f5f7fa;color:#1f2933;font:15px/1.5 system-ui,sans-serif}\
 main{max-width:1120px;margin:0 auto;padding:24px}h1{margin:0 0 4px}h2{margin:28px 0 8px}\
 .verdict{font-size:17px;margin:0 0 20px}section,.card{background:#fff;border:1px solid #e4e7eb;\
 border-radius:8px;padding:4px 20px 16px;margin:0 0 20px}figure{margin:0 0 12px;overflow-x:auto}\
@@ -57,7 +57,11 @@ padding:0}ol li{padding:1px 8px;border-left:3px solid #e4e7eb}ol li.mistake{back
 border-left-color:#ba2525;font-weight:600}time{font-variant-numeric:tabular-nums;color:#52606d;\
 margin-right:10px}table{border-collapse:collapse}td,th{padding:3px 14px 3px 0;text-align:right}\
 tr.best{background:#e3f9e5;font-weight:600}pre{white-space:pre-wrap;margin:2px 0 8px;\
-color:#52606d}</style></head><body><main>\n";
+color:#52606d}@media (prefers-color-scheme:dark){body{background:#0d1117;color:#e4e7eb}\
+section,.card{background:#161b22;border-color:#323f4b}article{border-color:#323f4b}\
+dt,.facts,.place,time,pre{color:#9fb3c8}.kind{background:#5c1a1a;color:#ffbdbd}\
+ol li{border-left-color:#323f4b}ol li.mistake{background:#3b1519;border-left-color:#f86a6a}\
+tr.best{background:#123b33}}</style></head><body><main>\n";
 
 fn sums(out: &mut String, report: &Report<'_>) {
     let summary = &report.findings.summary;

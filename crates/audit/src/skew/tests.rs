@@ -63,6 +63,34 @@ fn one_contradiction_alone_corrects_nothing() {
 }
 
 #[test]
+fn a_clock_is_not_moved_far_to_explain_one_fault_away() {
+    // One lock goes to and fro, a minute each, and once the service gives it away too early: moved
+    // by two minutes more, the slow clock would contradict nothing at all.
+    let mut estimator = Estimator::new(2);
+    let mut lease = |from_s: u64, file: u32, length_s: u64| {
+        let worker = if file == 0 { "a" } else { "b" };
+        let slow_s = if file == 1 { 7 } else { 0 };
+        for (at_s, event) in
+            [(from_s, EventKind::Acquired), (from_s + length_s, EventKind::Released)]
+        {
+            let at = Timestamp((1_000_000 + at_s - slow_s) * 1_000);
+            let mut entry = Entry::new(at, worker, "lock", event);
+            entry.source = Source { file, line: 1 };
+            entry.ttl_ms = (event == EventKind::Acquired).then_some(600_000);
+            estimator.push(&entry);
+        }
+    };
+    for turn in 0..12 {
+        lease(turn * 60, u32::try_from(turn % 2).unwrap(), 55);
+    }
+    lease(800, 0, 90);
+    lease(811, 1, 90);
+    let skew = estimator.finish()[1];
+    assert!((skew.offset_ms - 7_000).abs() <= 5_000, "{skew:?}");
+    assert_eq!(skew.contradicted, 1);
+}
+
+#[test]
 fn files_that_share_nothing_are_not_compared() {
     let mut estimator = Estimator::new(2);
     for (file, resource) in [(0, "one"), (1, "two")] {

@@ -53,11 +53,7 @@ pub fn draw_svg(timeline: &Timeline, width: u64) -> String {
             TOP - 16,
         ));
     }
-    let names = short_names(&timeline.lanes.iter().collect::<Vec<_>>(), NAME_MAX);
-    for (index, lane) in timeline.lanes.iter().enumerate() {
-        draw_name(&mut out, &names[index], index as u64, width);
-        draw_lane(&mut out, lane, index as u64, &scale);
-    }
+    // Before the lanes, so that their labels stay legible.
     for takeover in &timeline.takeovers {
         let x = scale.x(takeover.at);
         let (from, to) = (takeover.from_lane as u64, takeover.to_lane as u64);
@@ -70,6 +66,11 @@ pub fn draw_svg(timeline: &Timeline, width: u64) -> String {
             "<line x1=\"{x}\" y1=\"{y1}\" x2=\"{x}\" y2=\"{y2}\" stroke=\"#52606d\" \
              stroke-width=\"1.2\" stroke-dasharray=\"3 3\" marker-end=\"url(#arrow)\"/>\n"
         ));
+    }
+    let names = short_names(&timeline.lanes.iter().collect::<Vec<_>>(), NAME_MAX);
+    for (index, lane) in timeline.lanes.iter().enumerate() {
+        draw_name(&mut out, &names[index], index as u64, width);
+        draw_lane(&mut out, lane, index as u64, &scale);
     }
     out.push_str(&legend);
     out.push_str("</svg>\n");
@@ -94,7 +95,17 @@ const fn middle(lane: u64) -> u64 {
     TOP + lane * LANE_HEIGHT + 15
 }
 
-const DEFINITIONS: &str = "<defs>\
+/// A reader's dark screen gets the same picture: each colour is another's place there.
+const DEFINITIONS: &str = "<defs><style>@media (prefers-color-scheme:dark){\
+svg [fill='#ffffff']{fill:#161b22}svg [stroke='#ffffff']{stroke:#161b22}\
+svg [fill='#1f2933']{fill:#e4e7eb}svg [stroke='#1f2933']{stroke:#e4e7eb}\
+svg [fill='#52606d'],svg [fill='#7b8794']{fill:#9fb3c8}svg [stroke='#52606d']{stroke:#9fb3c8}\
+svg [stroke='#e4e7eb']{stroke:#323f4b}svg [fill='#8eedc7']{fill:#147d64}\
+svg [fill='#e3f9e5']{fill:#123b33}svg [fill='#0c6b58']{fill:#8eedc7}\
+svg [stroke='#0c6b58']{stroke:#8eedc7}svg [stroke='#3f9142']{stroke:#c1f2c7}\
+svg [fill='#0b69a3']{fill:#47a3f3}svg [stroke='#05606e']{stroke:#62d2e0}\
+svg [fill='#8719e0']{fill:#cf9ff5}svg [stroke='#8719e0']{stroke:#cf9ff5}\
+svg [fill='#ba2525']{fill:#f86a6a}svg [fill='#fff3c4']{fill:#5c4813}}</style>\
 <pattern id=\"pause\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
 patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#fff3c4\"/>\
 <line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"6\" stroke=\"#de911d\" stroke-width=\"2\"/></pattern>\
@@ -286,6 +297,7 @@ fn draw_labels(out: &mut String, lane: &Lane, scale: &Scale, y: u64) {
         };
         out.push_str(&format!(
             "<text x=\"{x}\" y=\"{}\" text-anchor=\"middle\" font-size=\"10.5\" \
+             stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\" \
              fill=\"{colour}\">{}</text>\n",
             y + 22,
             escaped(&text)

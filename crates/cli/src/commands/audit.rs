@@ -12,8 +12,13 @@ use anyhow::Context;
 use futures_util::TryStreamExt;
 use palisade_artefacts::{Blobs, ByteRange, LocalBlobs, Place};
 use palisade_audit::records::{Checker, Violation};
-use palisade_core::{Digest, JobId, OutputName, blob::BlobState, job::Job};
-use palisade_store::sqlite::Snapshot;
+use palisade_core::{
+    Digest,
+    blob::BlobState,
+    job::Job,
+    object::{Content, Object},
+};
+use palisade_store::{fault::Fault, sqlite::Snapshot};
 use serde::Serialize;
 
 use crate::{args::Common, exit, output};
@@ -51,15 +56,17 @@ impl From<Violation> for Finding {
 struct Report {
     jobs: u64,
     entries: u64,
+    locks: u64,
+    objects: u64,
     blobs: u64,
     findings: Vec<Finding>,
 }
 
-/// A blob that a completion names, and the first output that does.
+/// A blob that has to be there, and the first record that needs it.
 #[derive(Debug)]
 struct Named {
-    job: JobId,
-    output: OutputName,
+    rule: &'static str,
+    record: String,
     size_bytes: u64,
     /// Where its row says it is; none: there is no row that says so.
     place: Option<Place>,
@@ -69,12 +76,12 @@ pub(crate) async fn run(args: AuditArgs, common: Common) -> anyhow::Result<ExitC
     let folder = args.data.clone();
     let read = tokio::task::spawn_blocking(move || look_at_records(&folder)).await;
     let (mut report, named) = read.context("reading the records panicked")??;
-    let blobs = LocalBlobs::open(args.data.join("blobs")).await?;
+    let blobs = LocalBlobs::as_found(args.data.join("blobs"));
     for (digest, named) in &named {
         report.blobs += 1;
         if let Some(evidence) = look_at_blob(&blobs, *digest, named, args.quick).await {
-            let record = format!("{} {}", named.job, named.output);
-            report.findings.push(Finding { rule: "blobs", record, evidence });
+            let (rule, record) = (named.rule, named.record.clone());
+            report.findings.push(Finding { rule, record, evidence });
         }
     }
     show(&report, common.json);
@@ -90,9 +97,11 @@ fn show(report: &Report, json: bool) {
         output::line(&format!("{}  {}: {}", found.rule, found.record, found.evidence));
     }
     output::note(&format!(
-        "{} job(s), {} journal entries, {} blob(s): {} finding(s)",
+        "{} job(s), {} journal entries, {} lock(s), {} object(s), {} blob(s): {} finding(s)",
         report.jobs,
         report.entries,
+        report.locks,
+        report.objects,
         report.blobs,
         report.findings.len()
     ));
@@ -106,27 +115,39 @@ fn look_at_records(folder: &Path) -> anyhow::Result<Looked> {
     let mut checker = Checker::new(snapshot.counter()?);
     let (mut report, mut named) = (Report::default(), BTreeMap::new());
     let mut corrupt = Vec::new();
+    let mut unreadable = |record: String, fault: &Fault| {
+        corrupt.push(Finding { rule: "readable", record, evidence: fault.to_string() });
+    };
     snapshot.jobs(&mut |id, job| {
         report.jobs += 1;
         match job {
             Ok(job) => {
                 checker.job(&job);
                 note_outputs(&job, &mut named);
+                note_inputs(&job, &mut named);
             }
-            Err(fault) => corrupt.push(Finding {
-                rule: "readable",
-                record: id.to_string(),
-                evidence: fault.to_string(),
-            }),
+            Err(fault) => unreadable(id.to_string(), &fault),
         }
     })?;
     let journal = snapshot.journal(&mut |position, event| {
         report.entries += 1;
         checker.event(position, event);
     });
-    if let Err(fault) = journal {
-        let (record, evidence) = ("journal".to_owned(), fault.to_string());
-        corrupt.push(Finding { rule: "readable", record, evidence });
+    let locks = snapshot.locks(&mut |lock| {
+        report.locks += 1;
+        checker.lock(lock);
+    });
+    let grants = snapshot.lock_grants(&mut |grant| checker.lock_grant(grant));
+    let objects = snapshot.objects(&mut |object| {
+        report.objects += 1;
+        checker.object(object);
+        note_content(object, &mut named);
+    });
+    let parts = [("journal", journal), ("locks", locks), ("grants", grants), ("objects", objects)];
+    for (part, read) in parts {
+        if let Err(fault) = read {
+            unreadable(part.to_owned(), &fault);
+        }
     }
     for (digest, named) in &mut named {
         let row = snapshot.blob(*digest)?.filter(|blob| blob.state == BlobState::Present);
@@ -139,13 +160,33 @@ fn look_at_records(folder: &Path) -> anyhow::Result<Looked> {
 
 fn note_outputs(job: &Job, named: &mut BTreeMap<Digest, Named>) {
     for output in job.completion.iter().flat_map(|completion| &completion.manifest.outputs) {
-        named.entry(output.digest).or_insert_with(|| Named {
-            job: job.id,
-            output: output.name.clone(),
-            size_bytes: output.size_bytes,
-            place: None,
-        });
+        let record = || format!("{} {}", job.id, output.name);
+        note(named, output.digest, ("blobs", record, output.size_bytes));
     }
+}
+
+/// A job that still has a rendering before it needs what it is rendered from.
+fn note_inputs(job: &Job, named: &mut BTreeMap<Digest, Named>) {
+    let live = job.state.is_live();
+    for (name, input) in job.spec.inputs.iter().filter(|_| live) {
+        let record = || format!("{} {name}", job.id);
+        note(named, input.digest, ("inputs", record, input.size_bytes));
+    }
+}
+
+fn note_content(object: &Object, named: &mut BTreeMap<Digest, Named>) {
+    if let Some(Content::Blob { digest, size_bytes, .. }) = &object.content {
+        note(named, *digest, ("objects", || format!("object {}", object.key), *size_bytes));
+    }
+}
+
+fn note(
+    named: &mut BTreeMap<Digest, Named>,
+    digest: Digest,
+    (rule, record, size_bytes): (&'static str, impl FnOnce() -> String, u64),
+) {
+    let new = || Named { rule, record: record(), size_bytes, place: None };
+    named.entry(digest).or_insert_with(new);
 }
 
 /// What is wrong with a blob, if something is.
@@ -162,7 +203,7 @@ async fn look_at_blob(
         Ok(None) => return Some(format!("blob {place} is not there")),
         Ok(Some(size)) if size != named.size_bytes => {
             let length = named.size_bytes;
-            return Some(format!("blob {place} has {size} bytes, the manifest says {length}"));
+            return Some(format!("blob {place} has {size} bytes, its record says {length}"));
         }
         Ok(Some(_)) => {}
         Err(error) => return Some(format!("blob {place}: {error}")),

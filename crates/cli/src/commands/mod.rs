@@ -4,6 +4,7 @@ pub(crate) mod artefacts;
 pub(crate) mod audit;
 pub(crate) mod cancel;
 pub(crate) mod demo;
+pub(crate) mod events;
 pub(crate) mod explore;
 pub(crate) mod export;
 pub(crate) mod get;
@@ -65,13 +66,17 @@ async fn run_async(verb: Verb, common: Common) -> anyhow::Result<ExitCode> {
         Verb::Recipes(args) => recipes::run(&args, common.json),
         Verb::History(args) => history::run(args, common).await,
         Verb::Timeline(args) => history::timeline(args, common).await,
+        Verb::Events(args) => events::run(args, common).await,
         Verb::Workers => workers::run(common).await,
         Verb::Lock(args) => lock::run(args, common).await,
         Verb::Locks(args) => locks::run(args, common).await,
         Verb::Object(args) => object::run(args, common).await,
         Verb::Webhooks(args) => webhooks::run(args, common).await,
         Verb::Audit(args) => audit::run(args, common).await,
-        Verb::Diagnose(args) => crate::diagnose::run(&args.with_json(common.json)),
+        Verb::Diagnose(args) => {
+            let args = args.with_json(common.json);
+            crate::diagnose::run(&args, &common).await
+        }
         Verb::SqlGuard(args) => Ok(sql_guard::run(&args)),
         Verb::Demo(args) => demo::run(args, common).await,
         Verb::Simulate(args) => simulate::run(&args, common.json),

@@ -4,11 +4,12 @@ use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use palisade_artefacts::Blobs;
+use palisade_core::Retention;
 use palisade_server::{AllowedAddresses, Network, Server, ServerConfig, ServerParts, Tokens};
 use palisade_store::sqlite::SqliteStore;
 use palisade_worker::{entropy::OsEntropy, recipes};
 
-use crate::{edge::SystemClock, logs, output, signals};
+use crate::{edge::SystemClock, logs, output, signals, span::Span};
 
 use super::artefacts::ArtefactArgs;
 
@@ -30,6 +31,9 @@ pub(crate) struct ServeArgs {
     pub(crate) hosts: Vec<String>,
     #[command(flatten)]
     pub(crate) webhooks: WebhookPlaces,
+    /// How long the journal is kept, such as 90d, or `forever`. What tells of live jobs is kept.
+    #[arg(long, value_name = "SPAN", default_value = "90d", value_parser = parse_keep)]
+    pub(crate) keep_history: Keep,
 }
 
 /// Where notifications may go, beside public addresses.
@@ -48,6 +52,24 @@ impl WebhookPlaces {
         let networks = self.webhook_allow.clone();
         AllowedAddresses { all: self.allow_private_webhooks, networks }
     }
+}
+
+/// For how long history is kept; none is for ever.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Keep(pub(crate) Option<Retention>);
+
+impl Default for Keep {
+    fn default() -> Self {
+        Self(Some(Retention::default()))
+    }
+}
+
+fn parse_keep(text: &str) -> Result<Keep, palisade_core::Invalid> {
+    if text == "forever" {
+        return Ok(Keep(None));
+    }
+    let span: Span = text.parse()?;
+    Retention::of_ms(span.ms()).map(Some).map(Keep)
 }
 
 /// Where a server's records, blobs and recipes are.
@@ -92,6 +114,7 @@ pub(crate) async fn start(args: &ServeArgs) -> anyhow::Result<Serving> {
         hosts: args.hosts.clone(),
         tokens,
         webhook_addresses: args.webhooks.allowed(),
+        keep_history: args.keep_history.0,
         ..args.artefacts.configure(ServerConfig::default())?
     };
     let parts = ServerParts {

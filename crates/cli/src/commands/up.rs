@@ -11,7 +11,7 @@ use crate::{args::Common, logs, output, signals::EndSignals};
 
 use super::{
     artefacts::ArtefactArgs,
-    serve::{self, PlaceArgs, ServeArgs, Serving, WebhookPlaces},
+    serve::{self, Keep, PlaceArgs, ServeArgs, Serving, WebhookPlaces},
     worker::{self, HowArgs, Place, ServerAddress},
 };
 
@@ -107,10 +107,15 @@ impl Embedded {
         };
         let place = PlaceArgs { data, recipes: options.recipes.clone() };
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        let artefacts = ArtefactArgs::default();
-        let webhooks = WebhookPlaces::default();
-        let hosts = Vec::new();
-        let args = ServeArgs { place, listen, tokens: None, hosts, artefacts, webhooks };
+        let args = ServeArgs {
+            place,
+            listen,
+            tokens: None,
+            hosts: Vec::new(),
+            artefacts: ArtefactArgs::default(),
+            webhooks: WebhookPlaces::default(),
+            keep_history: Keep::default(),
+        };
         let serving = serve::start(&args).await?;
         let how = HowArgs::default();
         let mut workers = start_workers(&serving, &args.place, (1, &how), None).await?;

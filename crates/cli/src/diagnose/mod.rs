@@ -1,9 +1,10 @@
-//! `palisade diagnose`: reads lock logs, hands their entries to the analysis, shows the report.
+//! `palisade diagnose`: reads lock logs, or the own journal, hands their entries to the analysis, shows the report.
 //!
 //! Exit codes: 0 nothing found, 1 findings, 2 arguments or input that cannot be used.
 
 mod input;
 pub(crate) mod output;
+mod own;
 mod translate;
 
 use std::path::PathBuf;
@@ -17,18 +18,26 @@ use palisade_audit::report::{File, Report};
 use palisade_audit::skew::{Estimator, Skew, Sureness};
 use palisade_audit::timeline::{Collector, Timeline};
 
+use crate::args::Common;
+
 use input::Inputs;
 
 /// How many resources with findings get a picture.
 const TIMELINES_MAX: usize = 50;
 
-/// Explain what went wrong in somebody else's lock logs.
+/// Explain what went wrong, in somebody else's lock logs or in Palisade's own history.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 no findings, 1 findings, 2 unusable arguments or input.")]
 pub(crate) struct DiagnoseArgs {
     /// The logs; `-` is standard input. Several are put in one order, their clocks compared.
-    #[arg(required = true)]
+    #[arg(required_unless_present_any = ["own", "data"])]
     files: Vec<PathBuf>,
+    /// Instead of logs: the journal of the server that --server names.
+    #[arg(long, conflicts_with_all = ["files", "data"])]
+    own: bool,
+    /// Instead of logs: the journal of a data directory, served or copied.
+    #[arg(long, value_name = "DIR", conflicts_with = "files")]
+    data: Option<PathBuf>,
     /// How the lines are built: json, csv, logfmt or pattern [default: found out].
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
@@ -74,7 +83,14 @@ impl DiagnoseArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &DiagnoseArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: &DiagnoseArgs, common: &Common) -> anyhow::Result<ExitCode> {
+    match own::source(args, common)? {
+        Some(source) => own::run(args, &source).await,
+        None => run_files(args),
+    }
+}
+
+fn run_files(args: &DiagnoseArgs) -> anyhow::Result<ExitCode> {
     let translation = translate::translation(args)?;
     let mut inputs = Inputs::open(&args.files)?;
     let skews =
@@ -104,8 +120,12 @@ pub(crate) fn run(args: &DiagnoseArgs) -> anyhow::Result<ExitCode> {
         collector.finish(&findings.findings)
     };
     show(args, &findings, &files(args, tallies, &skews), &timelines)?;
+    Ok(exit_code(&findings))
+}
+
+fn exit_code(findings: &Findings) -> ExitCode {
     let total = findings.findings.len() as u64 + findings.dropped;
-    Ok(ExitCode::from(u8::from(total > 0)))
+    ExitCode::from(u8::from(total > 0))
 }
 
 fn show(

@@ -19,8 +19,14 @@ pub(crate) fn json(data: &impl Serialize) {
 
 /// Prints a line of data. A reader that has gone (`| head`) is no error.
 pub(crate) fn line(text: &str) {
+    let _ = try_line(text);
+}
+
+/// Prints a line of data, at once. Answers whether somebody still reads.
+pub(crate) fn try_line(text: &str) -> bool {
     use std::io::Write;
-    let _ = writeln!(std::io::stdout(), "{text}");
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{text}").and_then(|()| stdout.flush()).is_ok()
 }
 
 /// Prints a line for people, beside the data.

@@ -79,6 +79,22 @@ impl Params {
         })
     }
 
+    /// Whether a parameter is this very word; otherwise it is left to be taken.
+    pub(crate) fn take_word(&mut self, name: &str, word: &str) -> bool {
+        let is_it = self.0.get(name).is_some_and(|value| value == word);
+        if is_it {
+            self.0.remove(name);
+        }
+        is_it
+    }
+
+    /// A parameter that is `true` or `false`.
+    pub(crate) fn take_flag(&mut self, name: &str) -> Result<Option<bool>, Invalid> {
+        let Some(text) = self.0.remove(name) else { return Ok(None) };
+        let wrong = |_| Invalid::new(name, &text, "must be true or false");
+        text.parse().map(Some).map_err(wrong)
+    }
+
     /// Refuses what is left.
     pub(crate) fn finish(self, known: &str) -> Result<(), Invalid> {
         match self.0.into_iter().next() {

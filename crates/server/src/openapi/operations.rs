@@ -198,7 +198,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/v1/events",
         "The journal, as server-sent events whose id is the position.",
         &[
-            ("query", "after", "integer", "Entries after this position; all if not given."),
+            (
+                "query",
+                "after",
+                "string",
+                "Entries after this position, or after `now`; all that the journal has if not \
+                 given. A position that was forgotten is refused with 410 `history_gone`.",
+            ),
+            ("query", "follow", "boolean", "Go on with what comes (the default), or end there."),
             (
                 "header",
                 "Last-Event-ID",

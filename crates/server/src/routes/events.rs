@@ -11,7 +11,7 @@ use futures_util::stream;
 use palisade_core::{Invalid, history::Event};
 use palisade_store::{
     events::Batch,
-    query::{Query, View},
+    query::{JournalSpan, Query, View},
 };
 use tokio::sync::broadcast;
 
@@ -19,7 +19,7 @@ use super::workers::streamed;
 use crate::{
     app::App,
     edge::Params,
-    problems::{self, Reply},
+    problems::{self, Rejection, Reply},
 };
 
 /// How many entries are read at once.
@@ -27,15 +27,18 @@ const READ_AT_ONCE: usize = 500;
 /// The highest position: what every JSON reader keeps exact.
 const POSITION_MAX: u64 = (1 << 53) - 1;
 
-/// `GET /v1/events`: entries after `after`, or after the `Last-Event-ID` with which a browser
-/// comes back; from the beginning when neither is given.
+/// `GET /v1/events`: entries after `after` (a position, or `now`), or after the `Last-Event-ID`
+/// with which a browser comes back; all that the journal still has when neither is given. With
+/// `follow=false` it ends when it has caught up.
 pub(crate) async fn stream(
     State(app): State<App>,
     mut params: Params,
     headers: HeaderMap,
 ) -> Reply {
-    let after = params.take_number("after", 0..=POSITION_MAX)?;
-    params.finish("after")?;
+    let from_now = params.take_word("after", "now");
+    let after = if from_now { None } else { params.take_number("after", 0..=POSITION_MAX)? };
+    let follow = params.take_flag("follow")?.unwrap_or(true);
+    params.finish("after, follow")?;
     let last_seen = headers.get("last-event-id").map(|value| {
         let text = value.to_str().unwrap_or("?");
         let position = text.parse().ok().filter(|position| *position <= POSITION_MAX);
@@ -45,10 +48,27 @@ pub(crate) async fn stream(
     if app.stopping.is_cancelled() {
         return Err(problems::stopping());
     }
-    let position = last_seen.transpose()?.or(after).unwrap_or(0);
+    let asked = last_seen.transpose()?.or(after);
+    // Before the first look at the journal: what is written between the two wakes the stream.
     let news = app.store.changes();
-    let reader = Reader { app, news, position, read: VecDeque::new(), ended: false };
+    let span = span(&app).await?;
+    let position = match asked {
+        Some(after) if after < span.pruned => {
+            return Err(problems::history_gone(after, span.pruned + 1));
+        }
+        Some(after) => after,
+        None if from_now => span.next - 1,
+        None => span.pruned,
+    };
+    let reader = Reader { app, news, position, read: VecDeque::new(), follow, ended: false };
     Ok(streamed(Body::from_stream(stream::unfold(reader, Reader::next)), "text/event-stream"))
+}
+
+async fn span(app: &App) -> Result<JournalSpan, Rejection> {
+    match app.store.query(Query::JournalSpan).await? {
+        View::JournalSpan(span) => Ok(span),
+        _ => unreachable!("each query is answered by its own kind"),
+    }
 }
 
 /// Where a stream stands.
@@ -57,6 +77,8 @@ struct Reader {
     news: broadcast::Receiver<Batch>,
     position: u64,
     read: VecDeque<(u64, Event)>,
+    /// Whether to wait for what comes.
+    follow: bool,
     ended: bool,
 }
 
@@ -73,21 +95,26 @@ impl Reader {
             if !self.read_more().await {
                 return None;
             }
-            if self.read.is_empty()
-                && let Some(ping) = self.wait().await
-            {
+            if !self.read.is_empty() {
+                continue;
+            }
+            if !self.follow {
+                return None;
+            }
+            if let Some(ping) = self.wait().await {
                 return Some((Ok(ping), self));
             }
         }
     }
 
-    /// Reads what came since. Answers false when the store does not answer: the client comes back.
+    /// Reads what came since. Answers false when the store does not answer, or has forgotten what
+    /// comes next: the client comes back, and is told.
     async fn read_more(&mut self) -> bool {
         let query = Query::Events { after: self.position, limit: READ_AT_ONCE };
         match self.app.store.query(query).await {
             Ok(View::Events(entries)) => {
                 self.read = entries.into();
-                true
+                !self.has_gap() || self.is_whole().await
             }
             Ok(_) => unreachable!("each query is answered by its own kind"),
             Err(failure) => {
@@ -95,6 +122,17 @@ impl Reader {
                 false
             }
         }
+    }
+
+    /// Whether positions are missing in what was read.
+    fn has_gap(&self) -> bool {
+        let expected = self.position + 1..;
+        self.read.iter().zip(expected).any(|((position, _), expected)| *position != expected)
+    }
+
+    /// Whether nothing behind this place was forgotten.
+    async fn is_whole(&self) -> bool {
+        span(&self.app).await.is_ok_and(|span| span.pruned <= self.position)
     }
 
     /// Waits for news. Answers a comment to send when there was none for a while.

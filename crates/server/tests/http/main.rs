@@ -8,6 +8,7 @@ mod claims;
 mod faults;
 mod good_paths;
 mod guard;
+mod journal;
 mod locks;
 mod objects;
 mod openapi;

@@ -1,6 +1,7 @@
 //! Leases: renewed, lapsed, taken over, released unseen, suspected.
 
 use palisade_core::{
+    JobId,
     history::What,
     job::{CloseReason, JobState},
     transition::{Beat, LostReason, Which},
@@ -54,6 +55,24 @@ pub async fn a_late_heartbeat_of_one_not_replaced_renews<S: Store>(bench: &Bench
     let beats = bench.store.run(heartbeat("alice", 1, &[&grant])).await.expect("answered");
     assert_eq!(beats.leases, [Some(Beat::Held)]);
     assert_eq!(bench.try_grant("bob").await, None);
+    // The gap between two renewals is in the journal, with how long it was.
+    let gaps: Vec<_> = whats(bench, grant.job.id)
+        .await
+        .into_iter()
+        .filter_map(|what| match what {
+            What::RenewedLate { token, renewed_at, .. } => Some((token, renewed_at)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(gaps, [(grant.pair.token, grant.job.attempts[0].granted_at)]);
+}
+
+/// What the journal tells of a job.
+async fn whats<S: Store>(bench: &Bench<S>, job: JobId) -> Vec<What> {
+    match bench.store.query(Query::History(job)).await {
+        Ok(View::History(entries)) => entries.into_iter().map(|(_, event)| event.what).collect(),
+        other => panic!("a history is asked for, but: {other:?}"),
+    }
 }
 
 /// A heartbeat after the loss is told so, with the reason and the fence.
@@ -191,15 +210,7 @@ pub async fn measured_pauses_are_in_the_journal<S: Store>(bench: &Bench<S>) {
     bench.store.run(beat.clone()).await.expect("answered");
     beat.seq = 2;
     bench.store.run(beat).await.expect("answered");
-    let View::History(history) =
-        bench.store.query(Query::History(grant.job.id)).await.expect("read")
-    else {
-        panic!("a history is asked for")
-    };
-    let pauses: Vec<_> = history
-        .into_iter()
-        .filter(|(_, event)| matches!(event.what, What::Paused { .. }))
-        .map(|(_, event)| event.what)
-        .collect();
+    let told = whats(bench, grant.job.id).await.into_iter();
+    let pauses: Vec<_> = told.filter(|what| matches!(what, What::Paused { .. })).collect();
     assert_eq!(pauses, [What::Paused { token: grant.pair.token, pause_ms: 41_000 }]);
 }

@@ -16,6 +16,7 @@ pub mod lock_requests;
 pub mod locks;
 pub mod objects;
 pub mod outbox;
+pub mod retention;
 pub mod retry;
 pub mod submit;
 
@@ -144,6 +145,10 @@ async fn rest<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
             the_journal_is_read_by_pages_and_by_job,
             listeners_hear_the_journal,
             a_reader_sees_what_was_answered;
+        retention:
+            old_entries_go_except_those_of_live_jobs,
+            positions_go_on_when_all_is_forgotten,
+            old_answers_are_forgotten;
     }
 }
 

@@ -31,8 +31,14 @@ pub struct MemoryEngine {
     pub(super) keepers: BTreeSet<(Keeper, Digest, Number)>,
     pub(super) cases: BTreeMap<(Digest, Number), Case>,
     pub(super) released: BTreeSet<JobId>,
-    pub(super) requests: BTreeMap<(Scope, RequestId), Recorded>,
-    pub(super) journal: Vec<Event>,
+    /// Each with when it was given.
+    pub(super) requests: BTreeMap<(Scope, RequestId), (Timestamp, Recorded)>,
+    /// By position; the first is 1.
+    pub(super) journal: BTreeMap<u64, Event>,
+    /// The last position that was given.
+    pub(super) position: u64,
+    /// Up to this position entries may be missing.
+    pub(super) pruned: u64,
     pub(super) book: LeaseBook,
     /// Locks as a disk would have them.
     pub(super) locks: BTreeMap<LockName, Lock>,
@@ -44,8 +50,10 @@ pub struct MemoryEngine {
     pub(super) clock: Timestamp,
     /// Whether the running command has written anything that a disk would keep.
     pub(super) wrote: bool,
+    /// When the running command began.
+    pub(super) now: Timestamp,
     life: u64,
-    announced: usize,
+    announced: u64,
 }
 
 /// A counter that starts at zero.
@@ -68,6 +76,7 @@ impl MemoryEngine {
     pub fn apply(&mut self, command: Command, now: Timestamp) -> Result<Answer, Failure> {
         let now = Moment { at: now, life: self.life };
         self.wrote = false;
+        self.now = now.at;
         let outcome = ops::apply(self, command, now);
         self.book.commit(|_, _| {});
         self.lock_book.commit(|_, _| {});
@@ -123,8 +132,9 @@ impl MemoryEngine {
 
     /// What was appended to the journal since the last call.
     pub fn take_announcements(&mut self) -> Vec<Event> {
-        let news = self.journal[self.announced..].to_vec();
-        self.announced = self.journal.len();
+        let news = self.journal.range(self.announced + 1..).map(|(_, event)| event.clone());
+        let news = news.collect();
+        self.announced = self.position;
         news
     }
 }

@@ -7,6 +7,7 @@ mod effects;
 mod engine;
 mod outbox;
 mod reading;
+mod retention;
 mod tables;
 
 #[cfg(test)]

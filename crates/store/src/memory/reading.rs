@@ -9,7 +9,7 @@ use palisade_core::{
 
 use crate::{
     lease_book::Held,
-    query::{JobFilter, LeaseView, Query, View},
+    query::{JobFilter, JournalSpan, LeaseView, Query, View},
 };
 
 use super::MemoryEngine;
@@ -25,6 +25,9 @@ impl MemoryEngine {
             }
             Query::Events { after, limit } => {
                 View::Events(self.read_journal(*after, *limit, |_| true))
+            }
+            Query::JournalSpan => {
+                View::JournalSpan(JournalSpan { pruned: self.pruned, next: self.position + 1 })
             }
             Query::Blob(digest) => View::Blob(self.newest_blob(*digest)),
             Query::Leases => View::Leases(self.book.all().map(lease_view).collect()),
@@ -93,11 +96,11 @@ impl MemoryEngine {
         shown: impl Fn(&Event) -> bool,
     ) -> Vec<(u64, Event)> {
         // The first entry's position is 1, so that "after 0" is everything.
-        (1..)
-            .zip(&self.journal)
-            .filter(|(position, event)| *position > after && shown(event))
+        self.journal
+            .range(after.saturating_add(1)..)
+            .filter(|(_, event)| shown(event))
             .take(limit)
-            .map(|(position, event)| (position, event.clone()))
+            .map(|(position, event)| (*position, event.clone()))
             .collect()
     }
 

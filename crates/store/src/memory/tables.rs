@@ -127,12 +127,13 @@ impl Tables for MemoryEngine {
     }
 
     fn recorded(&mut self, scope: &Scope, id: &RequestId) -> Result<Option<Recorded>, Fault> {
-        Ok(self.requests.get(&(scope.clone(), id.clone())).cloned())
+        let recorded = self.requests.get(&(scope.clone(), id.clone()));
+        Ok(recorded.map(|(_, answer)| answer.clone()))
     }
 
     fn record(&mut self, scope: &Scope, id: &RequestId, answer: &Recorded) -> Result<(), Fault> {
         self.wrote = true;
-        self.requests.insert((scope.clone(), id.clone()), answer.clone());
+        self.requests.insert((scope.clone(), id.clone()), (self.now, answer.clone()));
         Ok(())
     }
 
@@ -166,7 +167,10 @@ impl Tables for MemoryEngine {
 
     fn append(&mut self, events: &[Event]) -> Result<(), Fault> {
         self.wrote = true;
-        self.journal.extend_from_slice(events);
+        for event in events {
+            self.position += 1;
+            self.journal.insert(self.position, event.clone());
+        }
         Ok(())
     }
 

@@ -46,6 +46,7 @@ pub(super) fn check(command: &Command) -> Result<(), Refusal> {
         | Command::SettleDelivery(_)
         | Command::Redeliver(_)
         | Command::TellProgress(_)
+        | Command::Forget(_)
         | Command::Tick => Ok(()),
     }
 }

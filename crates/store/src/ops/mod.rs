@@ -7,6 +7,7 @@ mod blobs;
 mod bounds;
 mod claim;
 mod collect;
+mod forget;
 mod heartbeat;
 mod housekeeping;
 mod ledger;
@@ -104,6 +105,7 @@ fn apply_to_effects(tables: &mut dyn Tables, command: Command, now: Moment) -> O
         Command::TellProgress(asked) => {
             outbox::progress(tables, asked, now)?.map(Answer::TellProgress)
         }
+        Command::Forget(asked) => forget::forget(tables, &asked)?.map(Answer::Forget),
         other => unreachable!("the caller has taken {other:?}"),
     })
 }

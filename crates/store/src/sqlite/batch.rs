@@ -66,6 +66,7 @@ impl SqliteEngine {
             };
         }
         let moment = Moment { at: now, life: self.meta.life };
+        self.now = now;
         let mut batch = Batch::default();
         let mut outcome = self.together(&commands, moment, Savepoints::Without, &mut batch);
         if let Err(Trouble::OfOne(fault)) = &outcome {
@@ -160,7 +161,6 @@ impl SqliteEngine {
             self.roll_back();
             return done;
         }
-        self.position += self.entries.len() as u64;
         batch.events = std::mem::take(&mut self.entries);
         Ok(())
     }
@@ -234,9 +234,10 @@ impl SqliteEngine {
         if !self.wrote && self.meta.counter == self.committed.counter {
             return Ok(());
         }
-        journal::append(&self.connection, self.position, &self.entries)?;
+        journal::append(&self.connection, self.meta.journal_next, &self.entries)?;
+        self.meta.journal_next += self.entries.len() as u64;
         for ((session, claim), grants) in std::mem::take(&mut self.grants) {
-            claim::write(&self.connection, &session, &claim, &grants)?;
+            claim::write(&self.connection, &session, &claim, &grants, now)?;
         }
         // With every write, so that the clock never falls behind what it has stamped.
         self.meta.clock = self.meta.clock.max(now);

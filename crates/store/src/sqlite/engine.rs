@@ -27,7 +27,7 @@ use super::{
     lock::FolderLock,
     open::{self, OpenError, Place},
     reading,
-    records::{attempt, claim::Grants, journal, lock, meta::Meta},
+    records::{attempt, claim::Grants, lock, meta::Meta},
     values::fault,
 };
 
@@ -55,8 +55,8 @@ pub struct SqliteEngine {
     pub(super) wrote: bool,
     /// Journal entries of the running transaction.
     pub(super) entries: Vec<Event>,
-    /// The position that the first of them will get.
-    pub(super) position: u64,
+    /// When the running transaction began.
+    pub(super) now: Timestamp,
     /// Grants of the running transaction, by claim.
     pub(super) grants: BTreeMap<(SessionId, RequestId), Grants>,
     /// When it served last.
@@ -114,7 +114,7 @@ impl SqliteEngine {
             committed: meta,
             wrote: false,
             entries: Vec::new(),
-            position: 1,
+            now,
             grants: BTreeMap::new(),
             served_at: now,
             broken: None,
@@ -159,7 +159,6 @@ impl SqliteEngine {
         let counter = on_disk.counter.max(self.meta.counter);
         self.meta = Meta { counter, ..on_disk };
         self.committed = self.meta;
-        self.position = journal::next_position(&self.connection)?;
         self.book = LeaseBook::default();
         for job in reading::jobs_with_open_attempts(&self.connection)? {
             self.book.follow(&job);

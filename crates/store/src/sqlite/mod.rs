@@ -20,6 +20,7 @@ mod outbox;
 mod reading;
 mod records;
 mod renewals;
+mod retention;
 mod snapshot;
 mod store;
 mod tables;

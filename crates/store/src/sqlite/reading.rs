@@ -10,7 +10,7 @@ use rusqlite::{Connection, ToSql};
 
 use crate::{
     fault::Fault,
-    query::{JobFilter, LeaseView, Query, View},
+    query::{JobFilter, JournalSpan, LeaseView, Query, View},
 };
 
 use super::{
@@ -44,6 +44,10 @@ pub(super) fn query(
         Query::Jobs(filter) => View::Jobs(list(connection, filter, renewed)?),
         Query::History(id) => View::History(journal::of_job(connection, *id)?),
         Query::Events { after, limit } => View::Events(journal::after(connection, *after, *limit)?),
+        Query::JournalSpan => {
+            let Meta { journal_next: next, journal_pruned: pruned, .. } = Meta::read(connection)?;
+            View::JournalSpan(JournalSpan { pruned, next })
+        }
         Query::Blob(digest) => View::Blob(blob::newest(connection, *digest)?),
         Query::Leases => View::Leases(leases(connection, renewed)?),
         Query::Lock(name) => View::Lock(lock::read(connection, name)?.map(as_it_is).map(Box::new)),

@@ -3,14 +3,21 @@
 
 use std::path::Path;
 
-use palisade_core::{Digest, JobId, Number, blob::Blob, history::Event, job::Job};
+use palisade_core::{
+    Digest, JobId, Number, Timestamp,
+    blob::Blob,
+    history::Event,
+    job::Job,
+    lock::{Lock, LockGrant},
+    object::Object,
+};
 use rusqlite::Connection;
 
-use crate::fault::Fault;
+use crate::{fault::Fault, query::Page};
 
 use super::{
     open::{self, OpenError, Place},
-    records::{blob, job, journal, meta::Meta},
+    records::{blob, job, journal, lock, meta::Meta, object},
     values::{Columns, fault},
 };
 
@@ -42,6 +49,11 @@ impl Snapshot {
         Ok(Meta::read(&self.connection)?.counter)
     }
 
+    /// How far the store's clock had come.
+    pub fn clock(&self) -> Result<Timestamp, Fault> {
+        Ok(Meta::read(&self.connection)?.clock)
+    }
+
     /// Every job, by its id. One that cannot be read is told as [`Fault::Corrupt`], and the others
     /// follow.
     pub fn jobs(&self, sink: &mut dyn FnMut(JobId, Result<Job, Fault>)) -> Result<(), Fault> {
@@ -69,6 +81,42 @@ impl Snapshot {
             for (at, event) in &entries {
                 sink(*at, event);
             }
+        }
+    }
+
+    /// Every lock, by its name, without those who wait.
+    pub fn locks(&self, sink: &mut dyn FnMut(&Lock)) -> Result<(), Fault> {
+        self.pages(lock::list, |lock: &Lock| lock.name.to_string(), sink)
+    }
+
+    /// What is kept of the locks' grants, by rising token.
+    pub fn lock_grants(&self, sink: &mut dyn FnMut(&LockGrant)) -> Result<(), Fault> {
+        let mut after = Number::ZERO;
+        loop {
+            let grants = lock::grants_after(&self.connection, after, ENTRIES_AT_ONCE)?;
+            let Some(last) = grants.last() else { return Ok(()) };
+            after = last.pair.token;
+            grants.iter().for_each(&mut *sink);
+        }
+    }
+
+    /// Every fenced object, by its key, tombstones too.
+    pub fn objects(&self, sink: &mut dyn FnMut(&Object)) -> Result<(), Fault> {
+        self.pages(object::list_all, |object: &Object| object.key.to_string(), sink)
+    }
+
+    fn pages<T>(
+        &self,
+        list: impl Fn(&Connection, &Page) -> Result<Vec<T>, Fault>,
+        name: impl Fn(&T) -> String,
+        sink: &mut dyn FnMut(&T),
+    ) -> Result<(), Fault> {
+        let mut page = Page { limit: ENTRIES_AT_ONCE, ..Page::default() };
+        loop {
+            let all = list(&self.connection, &page)?;
+            let Some(last) = all.last() else { return Ok(()) };
+            page.after = Some(name(last));
+            all.iter().for_each(&mut *sink);
         }
     }
 

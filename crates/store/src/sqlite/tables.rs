@@ -122,7 +122,7 @@ impl Tables for SqliteEngine {
 
     fn record(&mut self, scope: &Scope, id: &RequestId, answer: &Recorded) -> Result<(), Fault> {
         self.wrote = true;
-        request::write(&self.connection, scope, id, answer)
+        request::write(&self.connection, scope, id, answer, self.now)
     }
 
     fn blob(&mut self, digest: Digest) -> Result<Option<Blob>, Fault> {

@@ -25,6 +25,10 @@ fn a_pause_past_the_lease_is_told_with_all_that_followed_from_it() {
     assert_eq!(findings.findings.len(), 4, "{:#?}", told(&findings));
     let pause = findings.findings.iter().find(|finding| finding.kind == Kind::Pause).unwrap();
     assert_eq!(pause.until.since_ms(pause.at), 41_000);
+    // All that a did while it did not stand still, not only what it did beside b.
+    let overlap = findings.findings.iter().find(|finding| finding.kind == Kind::Overlap).unwrap();
+    assert_eq!(overlap.cost_ms, 34_000);
+    assert_eq!(findings.summary.duplicate_ms, 34_000);
     let mistakes = pause.story.iter().filter(|line| line.mistake).count();
     assert_eq!(mistakes, 1, "{:#?}", pause.story);
 }

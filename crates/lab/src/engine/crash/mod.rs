@@ -8,6 +8,7 @@ mod collection;
 mod effects;
 mod outbox;
 mod records;
+mod retention;
 mod tables;
 
 pub(crate) use records::Records;
@@ -25,7 +26,7 @@ use palisade_store::{
     command::{Answer, Command},
     lease_book::LeaseBook,
     ops,
-    query::{LeaseView, Query, View},
+    query::{JournalSpan, LeaseView, Query, View},
     tables::HeldLeases,
 };
 
@@ -233,6 +234,10 @@ impl Engine for CrashEngine {
                     .map(|(position, event)| (position, event.clone()))
                     .collect(),
             ),
+            Query::JournalSpan => {
+                let next = self.journal.len() as u64 + 1;
+                View::JournalSpan(JournalSpan { pruned: 0, next })
+            }
             Query::Blob(digest) => View::Blob(self.live.newest_blob(*digest)),
             Query::Leases => View::Leases(
                 self.book

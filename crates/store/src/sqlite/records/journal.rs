@@ -7,7 +7,8 @@ use rusqlite::{Connection, params};
 
 use crate::{
     fault::Fault,
-    sqlite::values::{Columns, fault, int, json, number},
+    sqlite::values::{Columns, fault, instant, int, json, number},
+    tables::Chunk,
 };
 
 /// Most entries of one row, so that reading one job's does not cost reading too much of others'.
@@ -16,29 +17,20 @@ const ENTRIES_MAX: usize = 100;
 /// Entries with their positions.
 pub(in crate::sqlite) type Entries = Vec<(u64, Event)>;
 
-/// The position that the next entry gets.
-pub(in crate::sqlite) fn next_position(connection: &Connection) -> Result<u64, Fault> {
-    let sql = "SELECT first + count FROM journal ORDER BY first DESC LIMIT 1";
-    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
-    let mut rows = statement.query([]).map_err(fault)?;
-    match rows.next().map_err(fault)? {
-        None => Ok(1),
-        Some(row) => Columns::new("journal", row).unsigned(0),
-    }
-}
-
 /// Appends entries from a position on.
 pub(in crate::sqlite) fn append(
     connection: &Connection,
     mut first: u64,
     events: &[Event],
 ) -> Result<(), Fault> {
-    let row = "INSERT INTO journal (first, count, events) VALUES (?1, ?2, ?3)";
+    let row = "INSERT INTO journal (first, count, events, at_ms) VALUES (?1, ?2, ?3, ?4)";
     let by_job = "INSERT INTO journal_jobs (job, first) VALUES (?1, ?2)";
     for chunk in events.chunks(ENTRIES_MAX) {
         let count = chunk.len() as u64;
         let mut statement = connection.prepare_cached(row).map_err(fault)?;
-        statement.execute(params![int(first), int(count), json(&chunk)]).map_err(fault)?;
+        let newest = chunk.iter().map(|event| event.at).max().unwrap_or_default();
+        let values = params![int(first), int(count), json(&chunk), instant(newest)];
+        statement.execute(values).map_err(fault)?;
         let jobs: BTreeSet<_> = chunk.iter().filter_map(Event::job).collect();
         let mut statement = connection.prepare_cached(by_job).map_err(fault)?;
         for job in jobs {
@@ -47,6 +39,42 @@ pub(in crate::sqlite) fn append(
         first += count;
     }
     Ok(())
+}
+
+/// Rows that begin after a position, oldest first.
+pub(in crate::sqlite) fn chunks_after(
+    connection: &Connection,
+    position: u64,
+    limit: usize,
+) -> Result<Vec<Chunk>, Fault> {
+    let sql = "SELECT first, events, count, at_ms FROM journal WHERE first > ?1 \
+               ORDER BY first LIMIT ?2";
+    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+    let mut rows = statement.query([int(position), int(limit as u64)]).map_err(fault)?;
+    let mut chunks = Vec::new();
+    while let Some(row) = rows.next().map_err(fault)? {
+        let columns = Columns::new("journal", row);
+        let entries = unpack(&columns)?;
+        chunks.push(Chunk {
+            first: columns.unsigned(0)?,
+            count: columns.unsigned(2)?,
+            newest: columns.instant(3)?,
+            jobs: entries.iter().filter_map(|(_, event)| event.job()).collect(),
+        });
+    }
+    Ok(chunks)
+}
+
+/// Forgets a row.
+pub(in crate::sqlite) fn drop_chunk(connection: &Connection, chunk: &Chunk) -> Result<(), Fault> {
+    let by_job = "DELETE FROM journal_jobs WHERE job = ?1 AND first = ?2";
+    let mut statement = connection.prepare_cached(by_job).map_err(fault)?;
+    for job in &chunk.jobs {
+        statement.execute([number(job.0), int(chunk.first)]).map_err(fault)?;
+    }
+    let mut statement =
+        connection.prepare_cached("DELETE FROM journal WHERE first = ?1").map_err(fault)?;
+    statement.execute([int(chunk.first)]).map(drop).map_err(fault)
 }
 
 /// One job's entries, oldest first.

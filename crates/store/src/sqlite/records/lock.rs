@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 use crate::{
     fault::Fault,
     query::Page,
-    sqlite::values::{Columns, fault, instant, json, number},
+    sqlite::values::{Columns, fault, instant, int, json, number},
 };
 
 const COLUMNS: &str = "fence, name, holding";
@@ -82,6 +82,39 @@ pub(in crate::sqlite) fn write(connection: &Connection, lock: &Lock) -> Result<(
 
 const GRANT_COLUMNS: &str = "token, lock, lease_id, holder, request_id, closed_at_ms, close_reason";
 
+/// The grant that has a token.
+pub(in crate::sqlite) fn read_grant(
+    connection: &Connection,
+    token: Number,
+) -> Result<Option<LockGrant>, Fault> {
+    Ok(select_grants(connection, "WHERE token = ?1", [number(token)])?.pop())
+}
+
+/// Grants above a token, by rising token.
+pub(in crate::sqlite) fn grants_after(
+    connection: &Connection,
+    after: Number,
+    limit: usize,
+) -> Result<Vec<LockGrant>, Fault> {
+    let rest = "WHERE token > ?1 ORDER BY token LIMIT ?2";
+    select_grants(connection, rest, [number(after), int(limit as u64)])
+}
+
+fn select_grants(
+    connection: &Connection,
+    rest: &str,
+    values: impl rusqlite::Params,
+) -> Result<Vec<LockGrant>, Fault> {
+    let sql = format!("SELECT {GRANT_COLUMNS} FROM lock_grants {rest}");
+    let mut statement = connection.prepare_cached(&sql).map_err(fault)?;
+    let mut rows = statement.query(values).map_err(fault)?;
+    let mut grants = Vec::new();
+    while let Some(row) = rows.next().map_err(fault)? {
+        grants.push(decode_grant(&Columns::new("grant", row))?);
+    }
+    Ok(grants)
+}
+
 fn decode_grant(columns: &Columns<'_>) -> Result<LockGrant, Fault> {
     let closed = match columns.optional_instant(5)? {
         None => None,
@@ -96,26 +129,6 @@ fn decode_grant(columns: &Columns<'_>) -> Result<LockGrant, Fault> {
     })
 }
 
-fn select_grant(
-    connection: &Connection,
-    rest: &str,
-    values: impl rusqlite::Params,
-) -> Result<Option<LockGrant>, Fault> {
-    let sql = format!("SELECT {GRANT_COLUMNS} FROM lock_grants {rest}");
-    let mut statement = connection.prepare_cached(&sql).map_err(fault)?;
-    let mut rows = statement.query(values).map_err(fault)?;
-    let Some(row) = rows.next().map_err(fault)? else { return Ok(None) };
-    decode_grant(&Columns::new("grant", row)).map(Some)
-}
-
-/// The grant that has a token.
-pub(in crate::sqlite) fn read_grant(
-    connection: &Connection,
-    token: Number,
-) -> Result<Option<LockGrant>, Fault> {
-    select_grant(connection, "WHERE token = ?1", [number(token)])
-}
-
 /// The newest grant of a lock that a request was given.
 pub(in crate::sqlite) fn read_grant_of(
     connection: &Connection,
@@ -123,7 +136,7 @@ pub(in crate::sqlite) fn read_grant_of(
     request: &RequestId,
 ) -> Result<Option<LockGrant>, Fault> {
     let rest = "WHERE request_id = ?1 AND lock = ?2 ORDER BY token DESC LIMIT 1";
-    select_grant(connection, rest, params![request.as_str(), name.as_str()])
+    Ok(select_grants(connection, rest, params![request.as_str(), name.as_str()])?.pop())
 }
 
 /// Forgets grants that ended before an instant. Answers whether there were any.

@@ -19,12 +19,16 @@ pub(in crate::sqlite) struct Meta {
     pub(in crate::sqlite) life: u64,
     /// How many jobs stand in each state, in the order of [`JobState::ALL`].
     pub(in crate::sqlite) counts: [u64; 5],
+    /// The position that the journal's next entry gets.
+    pub(in crate::sqlite) journal_next: u64,
+    /// Up to this position entries of the journal may be missing.
+    pub(in crate::sqlite) journal_pruned: u64,
 }
 
 impl Meta {
     pub(in crate::sqlite) fn read(connection: &Connection) -> Result<Self, Fault> {
-        let sql = "SELECT counter, clock_ms, life, queued, running, complete, failed, cancelled \
-                   FROM meta";
+        let sql = "SELECT counter, clock_ms, life, queued, running, complete, failed, cancelled, \
+                   journal_next, journal_pruned FROM meta";
         let mut statement = connection.prepare_cached(sql).map_err(fault)?;
         let mut rows = statement.query([]).map_err(fault)?;
         let row = rows.next().map_err(fault)?.ok_or_else(|| Fault::Corrupt {
@@ -41,12 +45,15 @@ impl Meta {
             clock: columns.instant(1)?,
             life: columns.unsigned(2)?,
             counts,
+            journal_next: columns.unsigned(8)?,
+            journal_pruned: columns.unsigned(9)?,
         })
     }
 
     pub(in crate::sqlite) fn write(&self, connection: &Connection) -> Result<(), Fault> {
         let sql = "UPDATE meta SET counter = ?1, clock_ms = ?2, life = ?3, queued = ?4, \
-                   running = ?5, complete = ?6, failed = ?7, cancelled = ?8";
+                   running = ?5, complete = ?6, failed = ?7, cancelled = ?8, \
+                   journal_next = ?9, journal_pruned = ?10";
         let [queued, running, complete, failed, cancelled] = self.counts.map(int);
         let values = params![
             number(self.counter),
@@ -56,7 +63,9 @@ impl Meta {
             running,
             complete,
             failed,
-            cancelled
+            cancelled,
+            int(self.journal_next),
+            int(self.journal_pruned)
         ];
         let mut statement = connection.prepare_cached(sql).map_err(fault)?;
         statement.execute(values).map(drop).map_err(fault)

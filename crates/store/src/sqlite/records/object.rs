@@ -55,6 +55,15 @@ pub(in crate::sqlite) fn list(connection: &Connection, page: &Page) -> Result<Ve
     select(connection, rest, params![from, after, limit])
 }
 
+/// A page of all of them, tombstones too, by key.
+pub(in crate::sqlite) fn list_all(
+    connection: &Connection,
+    page: &Page,
+) -> Result<Vec<Object>, Fault> {
+    let (_, after, limit) = page_values(page);
+    select(connection, "WHERE key > ?1 ORDER BY key LIMIT ?2", params![after, limit])
+}
+
 /// Writes an object's row, new or changed.
 pub(in crate::sqlite) fn write(connection: &Connection, object: &Object) -> Result<(), Fault> {
     let sql = "INSERT INTO objects (key, kind, fence, readable, last, content) \

@@ -1,11 +1,11 @@
 //! The first answer to a request.
 
-use palisade_core::RequestId;
+use palisade_core::{RequestId, Timestamp};
 use rusqlite::{Connection, params};
 
 use crate::{
     fault::Fault,
-    sqlite::values::{Columns, fault},
+    sqlite::values::{Columns, fault, instant, int},
     tables::{Recorded, Scope},
 };
 
@@ -34,10 +34,25 @@ pub(in crate::sqlite) fn write(
     scope: &Scope,
     id: &RequestId,
     recorded: &Recorded,
+    at: Timestamp,
 ) -> Result<(), Fault> {
-    let sql = "INSERT INTO requests (scope, id, fingerprint, answer) VALUES (?1, ?2, ?3, ?4)";
+    let sql = "INSERT INTO requests (scope, id, fingerprint, answer, at_ms) \
+               VALUES (?1, ?2, ?3, ?4, ?5)";
+    let fingerprint = recorded.fingerprint.as_bytes();
     let values =
-        params![scope_column(scope), id.as_str(), recorded.fingerprint.as_bytes(), recorded.answer];
+        params![scope_column(scope), id.as_str(), fingerprint, recorded.answer, instant(at)];
     let mut statement = connection.prepare_cached(sql).map_err(fault)?;
     statement.execute(values).map(drop).map_err(fault)
+}
+
+/// Forgets answers given before an instant, oldest first. Answers how many.
+pub(in crate::sqlite) fn forget(
+    connection: &Connection,
+    before: Timestamp,
+    limit: usize,
+) -> Result<usize, Fault> {
+    let sql = "DELETE FROM requests WHERE (scope, id) IN \
+               (SELECT scope, id FROM requests WHERE at_ms < ?1 ORDER BY at_ms LIMIT ?2)";
+    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+    statement.execute([instant(before), int(limit as u64)]).map_err(fault)
 }

@@ -15,3 +15,4 @@ mod killed;
 mod lock;
 mod restart;
 mod restart_locks;
+mod retention;
