@@ -209,6 +209,29 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<Digest>,
     },
+    /// A submission's outputs were published: the name points at the job's manifest.
+    Published {
+        /// The submission's number: what guards the name.
+        submission: Number,
+        /// The name.
+        key: ObjectKey,
+        /// The token that completed the job.
+        token: Number,
+        /// The version that it made.
+        version: Number,
+    },
+    /// A submission's outputs were not published, and never will be.
+    NotPublished {
+        /// The submission's number.
+        submission: Number,
+        /// The name.
+        key: ObjectKey,
+        /// A stable word: `superseded` by a newer submission, or the name is of the `wrong_kind`.
+        reason: String,
+        /// The lowest number that the name still accepted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fence: Option<Number>,
+    },
     /// A fenced object's fence was raised without a write.
     ObjectRaised {
         /// The fence now.
@@ -313,6 +336,16 @@ impl std::fmt::Display for What {
             }
             Self::ObjectWritten { token, version, digest: None, .. } => {
                 write!(formatter, "token {token} deleted it, version {version}")
+            }
+            Self::Published { submission, key, version, .. } => {
+                write!(formatter, "submission {submission} was published as {key}, version {version}")
+            }
+            Self::NotPublished { submission, key, reason, fence } => {
+                let fence = fence.map(|fence| format!(", its fence {fence}")).unwrap_or_default();
+                write!(
+                    formatter,
+                    "submission {submission} was NOT published as {key}: {reason}{fence}"
+                )
             }
             Self::ObjectRaised { fence } => write!(formatter, "the fence was raised to {fence}"),
         }
