@@ -338,7 +338,10 @@ impl std::fmt::Display for What {
                 write!(formatter, "token {token} deleted it, version {version}")
             }
             Self::Published { submission, key, version, .. } => {
-                write!(formatter, "submission {submission} was published as {key}, version {version}")
+                write!(
+                    formatter,
+                    "submission {submission} was published as {key}, version {version}"
+                )
             }
             Self::NotPublished { submission, key, reason, fence } => {
                 let fence = fence.map(|fence| format!(", its fence {fence}")).unwrap_or_default();

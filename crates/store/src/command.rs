@@ -18,7 +18,8 @@ use palisade_core::{
 use serde::{Deserialize, Serialize};
 
 pub use effects::{
-    AcquireLock, DeleteObject, LeaveLock, PutObject, RaiseObject, ReleaseLock, RenewLock,
+    AcquireLock, DeleteObject, LeaveLock, Projected, Publish, PutObject, RaiseObject, ReleaseLock,
+    RenewLock,
 };
 
 /// One request to a store.
@@ -60,7 +61,9 @@ pub enum Command {
     DeleteObject(DeleteObject),
     /// A holder raises a fenced object's fence without writing.
     RaiseObject(RaiseObject),
-    /// Time passes: record the clock, give up what was lost too often.
+    /// Somebody carries out what is due to be published.
+    Publish(Publish),
+    /// Time passes: record the clock, give up what was lost too often, carry out what is due.
     Tick,
 }
 
@@ -86,6 +89,7 @@ pub enum Answer {
     PutObject(Written),
     DeleteObject(Written),
     RaiseObject(Written),
+    Publish(Projected),
     Tick(Ticked),
 }
 
@@ -137,6 +141,7 @@ verbs! {
     PutObject => Written,
     DeleteObject => Written,
     RaiseObject => Written,
+    Publish => Projected,
 }
 
 /// A wish, and the id under which it gets the same answer when asked again.

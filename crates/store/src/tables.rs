@@ -54,7 +54,7 @@ pub enum Keeper {
 /// - Jobs answered here carry, for each open attempt, the lease as last renewed, including
 ///   renewals that live in memory alone.
 /// - `draw` never answers a number twice, whatever happens to the transaction.
-pub trait Tables: LockTables + ObjectTables {
+pub trait Tables: LockTables + ObjectTables + PublicationTables {
     /// Draws the next number.
     fn draw(&mut self) -> Result<Number, Fault>;
 
@@ -142,6 +142,16 @@ pub trait ObjectTables {
     fn put_object(&mut self, object: &Object) -> Result<(), Fault>;
     /// The job of which an attempt has this token, closed ones included.
     fn job_of_token(&mut self, token: Number) -> Result<Option<JobId>, Fault>;
+}
+
+/// The list of publications that are due, inside one transaction.
+pub trait PublicationTables {
+    /// Those due, by rising number of their submission, each with its job.
+    fn publications_due(&mut self, limit: usize) -> Result<Vec<(Number, JobId)>, Fault>;
+    /// Notes one that is due. Repeated, it stands once.
+    fn put_publication_due(&mut self, submission: Number, job: JobId) -> Result<(), Fault>;
+    /// Takes one off the list.
+    fn drop_publication_due(&mut self, submission: Number) -> Result<(), Fault>;
 }
 
 /// The leases that are held. Reads see the changes of this transaction; a rollback undoes them.

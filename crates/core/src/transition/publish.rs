@@ -51,9 +51,12 @@ pub fn publish(
         PublicationOutcome::Published { version, .. } => {
             What::Published { submission: number, key, token, version }
         }
-        PublicationOutcome::Superseded { fence, .. } => {
-            What::NotPublished { submission: number, key, reason: word(outcome), fence: Some(fence) }
-        }
+        PublicationOutcome::Superseded { fence, .. } => What::NotPublished {
+            submission: number,
+            key,
+            reason: word(outcome),
+            fence: Some(fence),
+        },
         PublicationOutcome::WrongKind { .. } => {
             What::NotPublished { submission: number, key, reason: word(outcome), fence: None }
         }

@@ -36,6 +36,7 @@ pub struct MemoryEngine {
     pub(super) lock_grants: BTreeMap<Number, LockGrant>,
     pub(super) lock_book: LockBook,
     pub(super) objects: BTreeMap<ObjectKey, Object>,
+    pub(super) publications_due: BTreeMap<Number, JobId>,
     pub(super) clock: Timestamp,
     /// Whether the running command has written anything that a disk would keep.
     pub(super) wrote: bool,

@@ -11,6 +11,7 @@ mod housekeeping;
 mod ledger;
 mod locks;
 mod objects;
+mod publications;
 mod submit;
 mod verbs;
 mod wishes;
@@ -65,12 +66,13 @@ pub fn apply(tables: &mut dyn Tables, command: Command, now: Moment) -> Outcome<
         Command::RaiseObject(asked) => {
             objects::raise(tables, &asked, now)?.map(Answer::RaiseObject)
         }
+        Command::Publish(asked) => publications::publish(tables, asked, now)?.map(Answer::Publish),
         Command::Tick => housekeeping::tick(tables, now)?.map(Answer::Tick),
     })
 }
 
-/// Writes what a rule answered: the record if it changed, the journal, and the pins of attempts
-/// that were closed.
+/// Writes what a rule answered: the record if it changed, the journal, the pins of attempts that
+/// were closed, and which publications are due now.
 fn write<A>(
     tables: &mut dyn Tables,
     before: Option<&Job>,
@@ -81,6 +83,7 @@ fn write<A>(
         return Ok((job, answer));
     }
     tables.put_job(before, &job)?;
+    publications::follow(tables, before, &job)?;
     for attempt in job.attempts.iter().filter(|attempt| attempt.closed.is_some()) {
         let was_open = before
             .and_then(|before| before.attempt(attempt.token))

@@ -10,7 +10,7 @@ use rusqlite::{Connection, ToSql};
 
 use crate::{
     fault::Fault,
-    query::{JobFilter, LeaseView, Query, View},
+    query::{JobFilter, LeaseView, Query, View, resolve},
 };
 
 use super::{
@@ -51,6 +51,11 @@ pub(super) fn query(
             View::Locks(lock::list(connection, page)?.into_iter().map(as_it_is).collect())
         }
         Query::Object(key) => View::Object(object::read(connection, key)?.map(Box::new)),
+        Query::Resolve(key) => View::Resolve(resolve(
+            key,
+            |key| object::read(connection, key),
+            |id| job::manifest(connection, id),
+        )?),
         Query::Objects(page) => View::Objects(object::list(connection, page)?),
         Query::Counts => {
             let counts = Meta::read(connection)?.counts;

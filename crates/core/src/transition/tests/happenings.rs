@@ -76,8 +76,8 @@ fn verbs() -> impl Strategy<Value = Verb> {
 
 pub(super) fn happenings() -> impl Strategy<Value = Happening> {
     use Happening::{
-        Claim, Publish, Repeat, Restart, Retry, Say, SayAsStranger, SayElsewhere, Submit, Suspect, Tick,
-        Wait, Withdraw,
+        Claim, Publish, Repeat, Restart, Retry, Say, SayAsStranger, SayElsewhere, Submit, Suspect,
+        Tick, Wait, Withdraw,
     };
     let submission = || prop::option::weighted(0.8, any::<u8>());
     // Waits that end short of, at and past what a lease, a backoff and a backup wait for.

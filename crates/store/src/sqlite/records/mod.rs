@@ -8,5 +8,6 @@ pub(super) mod journal;
 pub(super) mod lock;
 pub(super) mod meta;
 pub(super) mod object;
+pub(super) mod publication;
 pub(super) mod request;
 pub(super) mod submission;

@@ -7,11 +7,11 @@ use palisade_core::Timestamp;
 
 use crate::{
     memory::MemoryEngine,
-    query::{JobFilter, Query},
+    query::{JobFilter, Page, Query},
     sqlite::{GAP_MS, Place, SqliteEngine},
 };
 
-use generator::Generator;
+use generator::{Generator, Seen};
 
 const STEPS: usize = 250;
 
@@ -78,7 +78,12 @@ impl Twins {
             Query::Events { after: 17, limit: 31 },
             Query::Leases,
             Query::Counts,
+            Query::Objects(Page { limit: usize::MAX, ..Page::default() }),
         ];
+        for name in Generator::names() {
+            queries.push(Query::Object(name.clone()));
+            queries.push(Query::Resolve(name));
+        }
         for state in palisade_core::job::JobState::ALL {
             let filter = JobFilter { state: Some(state), limit: 10, ..JobFilter::default() };
             queries.push(Query::Jobs(filter));
@@ -94,7 +99,8 @@ impl Twins {
     }
 }
 
-fn run(seed: u64) {
+/// Answers how often what happened.
+fn run(seed: u64) -> Seen {
     let mut twins = Twins::new(seed);
     let mut generator = Generator::new(seed);
     for step in 0..STEPS {
@@ -103,9 +109,7 @@ fn run(seed: u64) {
             twins.compare_views(&generator, step);
         }
     }
-    let seen = generator.seen();
-    // A comparison of refusals alone would prove little.
-    assert!(seen.completed > 0 && seen.granted > 10, "seed {seed}: {seen:?}");
+    generator.seen()
 }
 
 /// The seeds run in this process; `PALISADE_SEED` runs one more, `PALISADE_SEEDS` that many.
@@ -118,7 +122,14 @@ fn seeds() -> Vec<u64> {
 
 #[test]
 fn random_commands_come_to_the_same_on_sqlite_and_on_the_reference() {
-    for seed in seeds() {
-        run(seed);
+    let (seeds, mut all) = (seeds(), Seen::default());
+    for seed in &seeds {
+        let seen = run(*seed);
+        all.granted += seen.granted;
+        all.completed += seen.completed;
+        all.published += seen.published;
     }
+    // A comparison of refusals alone would prove little.
+    let enough = [all.granted / 20, all.completed / 4, all.published];
+    assert!(enough.iter().all(|count| *count >= seeds.len()), "{all:?}");
 }

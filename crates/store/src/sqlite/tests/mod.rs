@@ -12,5 +12,6 @@ mod driver;
 mod full;
 mod killed;
 mod lock;
+mod publications;
 mod restart;
 mod restart_locks;
