@@ -191,7 +191,10 @@ impl Translator {
             | What::LockWaiting { .. }
             | What::LockLeft { .. }
             | What::ObjectWritten { .. }
-            | What::ObjectRaised { .. } => {}
+            | What::ObjectRaised { .. }
+            // The attempt's one effect is its completion; these follow from it.
+            | What::Published { .. }
+            | What::NotPublished { .. } => {}
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{
     app::App,
     config::{ServerConfig, ServerParts},
     dispatch::{self, Returned},
-    router,
+    publisher, router,
 };
 
 /// How long the last grants that nobody took have for their way back, when the server stops.
@@ -58,6 +58,7 @@ impl Server {
             tokio::spawn(dispatch::tell_news(app.clone(), changes)),
             tokio::spawn(dispatch::keep_time(app.clone())),
             tokio::spawn(dispatch::suspect(app.clone())),
+            tokio::spawn(publisher::publish(app.clone())),
         ];
         let handing_back = tokio::spawn(dispatch::hand_back(app.clone(), returned));
         let serving = tokio::spawn(accept::serve(

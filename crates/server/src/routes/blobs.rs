@@ -16,7 +16,7 @@ use palisade_store::{
 
 use super::{
     ok,
-    outputs::{Sent, send},
+    outputs::{Sent, Source, digest_tag, send},
     pair,
 };
 use crate::{
@@ -126,7 +126,8 @@ pub(crate) async fn get(
     let digest = path.get::<Digest>("digest")?;
     params.finish("")?;
     let place = place_of(&app, digest).await?;
-    let sent = Sent { place, media_type: "application/octet-stream", file_name: None, etag: None };
+    let (etag, source) = (digest_tag(place), Source::At(place));
+    let sent = Sent { source, media_type: "application/octet-stream", file_name: None, etag };
     send(&app, sent, &method, &headers).await
 }
 

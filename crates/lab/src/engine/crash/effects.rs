@@ -1,4 +1,4 @@
-//! Locks and fenced objects as the real operations see them. Every renewal is durable here: a
+//! Locks, fenced objects and publications as the real operations see them. Every renewal is durable here: a
 //! world whose locks forget theirs is stricter only about time, which the drill has.
 
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use palisade_core::{
 };
 use palisade_store::{
     fault::Fault,
-    tables::{LockTables, ObjectTables},
+    tables::{LockTables, ObjectTables, PublicationTables},
 };
 
 use super::CrashEngine;
@@ -60,5 +60,24 @@ impl ObjectTables for CrashEngine {
     fn job_of_token(&mut self, token: Number) -> Result<Option<JobId>, Fault> {
         let of_token = self.live.jobs.values().find(|job| job.attempt(token).is_some());
         Ok(of_token.map(|job| job.id))
+    }
+}
+
+impl PublicationTables for CrashEngine {
+    fn publications_due(&mut self, limit: usize) -> Result<Vec<(Number, JobId)>, Fault> {
+        let due = self.live.publications_due.iter().take(limit);
+        Ok(due.map(|(submission, job)| (*submission, *job)).collect())
+    }
+
+    fn put_publication_due(&mut self, submission: Number, job: JobId) -> Result<(), Fault> {
+        self.room()?;
+        self.live.publications_due.insert(submission, job);
+        Ok(())
+    }
+
+    fn drop_publication_due(&mut self, submission: Number) -> Result<(), Fault> {
+        self.room()?;
+        self.live.publications_due.remove(&submission);
+        Ok(())
     }
 }

@@ -34,6 +34,8 @@ pub struct Records {
     pub lock_grants: BTreeMap<Number, Rc<LockGrant>>,
     /// Fenced objects.
     pub objects: BTreeMap<ObjectKey, Rc<Object>>,
+    /// Publications that are due.
+    pub publications_due: BTreeMap<Number, JobId>,
     /// How much of the journal belongs to it.
     pub journal_length: usize,
     /// The clock as recorded last.
@@ -60,6 +62,7 @@ impl Records {
             locks: BTreeMap::new(),
             lock_grants: BTreeMap::new(),
             objects: BTreeMap::new(),
+            publications_due: BTreeMap::new(),
             journal_length: 0,
             clock: now,
             life: 1,
