@@ -9,12 +9,17 @@ use palisade_api::wire::SubmitRequest;
 
 const NAME: &str = "exports/holiday";
 
+#[expect(clippy::disallowed_methods, reason = "the test runs the binary that it tests")]
+fn program(args: &[&str]) -> tokio::process::Command {
+    let mut command = tokio::process::Command::new(PROGRAM);
+    command.args(args).kill_on_drop(true);
+    command
+}
+
 /// Runs the program against the stage's server. Answers what it printed, and its notes.
 async fn palisade(stage: &Stage, args: &[&str]) -> (String, String) {
-    let mut command = tokio::process::Command::new(PROGRAM);
-    let url = stage.cluster.url();
-    command.args(args).env("PALISADE_SERVER", url).kill_on_drop(true);
-    let done = command.output().await.expect("it runs");
+    let done = program(args).env("PALISADE_SERVER", stage.cluster.url()).output().await;
+    let done = done.expect("it runs");
     let text = |bytes| String::from_utf8(bytes).expect("it prints text");
     let (out, notes) = (text(done.stdout), text(done.stderr));
     assert!(done.status.success(), "{args:?}\n{out}\n{notes}");
@@ -99,14 +104,11 @@ async fn a_name_without_a_server_is_refused_before_anything_is_rendered() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let clip = dir.path().join("clip.mp4");
     std::fs::write(&clip, "a clip").expect("a file");
-    let done = tokio::process::Command::new(PROGRAM)
-        .args(["export", "--recipe", "hls", "--publish", NAME, "--out", "there"])
-        .arg(&clip)
-        .current_dir(dir.path())
-        .env_remove("PALISADE_SERVER")
-        .output()
-        .await
-        .expect("it runs");
+    let clip = clip.display().to_string();
+    let args = ["export", "--recipe", "hls", "--publish", NAME, "--out", "there", &clip];
+    let mut export = program(&args);
+    export.current_dir(dir.path()).env_remove("PALISADE_SERVER");
+    let done = export.output().await.expect("it runs");
     assert_eq!(done.status.code(), Some(2));
     let notes = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(notes.contains("publish:") && notes.contains("--server"), "{notes}");

@@ -76,10 +76,10 @@ struct Read<'a> {
 
 impl Read<'_> {
     /// The manifest itself, or one of its files: its bytes, its type, and its path.
-    async fn published<'m>(
+    async fn published(
         self,
-        manifest: &'m Manifest,
-    ) -> Result<(Source, &'m str, Option<&'m str>), Rejection> {
+        manifest: &Manifest,
+    ) -> Result<(Source, &str, Option<&str>), Rejection> {
         let below = self.key.as_str().strip_prefix(self.object.key.as_str());
         let path = below.expect("it was found by a part of the key").strip_prefix('/');
         let Some(path) = path else {

@@ -101,7 +101,7 @@ pub async fn a_commit_is_published_by_whoever_comes_first<S: Store>(bench: &Benc
     let read = resolve(bench, NAME).await.expect("it is read");
     assert_eq!(read.manifest, job.completion.map(|completion| completion.manifest));
     assert_eq!(publish(bench).await, [], "it is carried out once");
-    let View::History(history) = bench.store.query(Query::History(job.id)).await.unwrap() else {
+    let Ok(View::History(history)) = bench.store.query(Query::History(job.id)).await else {
         panic!("each query is answered by its own kind")
     };
     let told = history.iter().filter(|(_, event)| matches!(event.what, What::Published { .. }));
@@ -170,7 +170,8 @@ pub async fn joined_and_cached_submissions_have_names_of_their_own<S: Store>(ben
         assert_eq!(shown(bench, name).await, Some((made.job, submitted.submission)), "{name}");
     }
     let job = bench.job(made.job).await;
-    assert_eq!(job.submission(nameless.submission).and_then(|s| s.publication_state()), None);
+    let nameless = job.submission(nameless.submission).expect("it is there");
+    assert_eq!(nameless.publication_state(), None);
 }
 
 /// Monday's export fails, Tuesday's is published, Monday's is retried late; on Wednesday it is
