@@ -202,7 +202,9 @@ impl Translator {
             // What was told to others afterwards changes nothing of the attempts.
             | What::NotificationDelivered(_)
             | What::NotificationDead(_)
-            | What::NotificationAgain(_) => {}
+            | What::NotificationAgain(_)             // The attempt's one effect is its completion; these follow from it.
+            | What::Published { .. }
+            | What::NotPublished { .. } => {}
         }
     }
 

@@ -1,5 +1,7 @@
 //! The journal's entries: who was granted what when, what was refused and why.
 
+mod words;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -210,6 +212,29 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<Digest>,
     },
+    /// A submission's outputs were published: the name points at the job's manifest.
+    Published {
+        /// The submission's number: what guards the name.
+        submission: Number,
+        /// The name.
+        key: ObjectKey,
+        /// The token that completed the job.
+        token: Number,
+        /// The version that it made.
+        version: Number,
+    },
+    /// A submission's outputs were not published, and never will be.
+    NotPublished {
+        /// The submission's number.
+        submission: Number,
+        /// The name.
+        key: ObjectKey,
+        /// A stable word: `superseded` by a newer submission, or the name is of the `wrong_kind`.
+        reason: String,
+        /// The lowest number that the name still accepted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fence: Option<Number>,
+    },
     /// A fenced object's fence was raised without a write.
     ObjectRaised {
         /// The fence now.
@@ -317,35 +342,14 @@ impl std::fmt::Display for What {
             | Self::LockClosed { .. }
             | Self::LockWaiting { .. }
             | Self::LockLeft { .. } => self.of_lock(formatter),
-            Self::ObjectWritten { token, version, digest: Some(digest), .. } => {
-                write!(formatter, "token {token} wrote version {version}, {digest}")
-            }
-            Self::ObjectWritten { token, version, digest: None, .. } => {
-                write!(formatter, "token {token} deleted it, version {version}")
-            }
-            Self::ObjectRaised { fence } => write!(formatter, "the fence was raised to {fence}"),
+            Self::ObjectWritten { .. }
+            | Self::ObjectRaised { .. }
+            | Self::Published { .. }
+            | Self::NotPublished { .. } => self.of_object(formatter),
             Self::Released => formatter.write_str("its time was over, nothing of it is kept"),
             Self::NotificationDelivered(fate) => fate.delivered(formatter),
             Self::NotificationDead(fate) => fate.dead(formatter),
             Self::NotificationAgain(fate) => fate.again(formatter),
-        }
-    }
-}
-
-impl What {
-    /// The words for what happens to a lock.
-    fn of_lock(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::LockGranted { token, holder, ttl_ms, waited_ms, .. } => write!(
-                formatter,
-                "granted to {holder} under token {token} for {ttl_ms} ms, after {waited_ms} ms"
-            ),
-            Self::LockClosed { token, holder, how } => {
-                write!(formatter, "token {token} of {holder} was closed, {how}")
-            }
-            Self::LockWaiting { holder, .. } => write!(formatter, "{holder} waits for it"),
-            Self::LockLeft { holder, .. } => write!(formatter, "{holder} waits no longer"),
-            _ => Ok(()),
         }
     }
 }

@@ -123,6 +123,15 @@ name! {
     ObjectKey, "key", limits::OBJECT_KEY_BYTES_MAX, "/@+=,"
 }
 
+impl ObjectKey {
+    /// The names that this one lies under, the longest first: `a/b` and `a` of `a/b/c`.
+    pub fn folders(&self) -> impl Iterator<Item = Self> {
+        let ends = self.0.rmatch_indices('/').map(|(end, _)| end);
+        // A name cut before a slash is a name.
+        ends.map(|end| Self(self.0[..end].to_owned()))
+    }
+}
+
 impl Tenant {
     /// The tenant of those who name none.
     pub fn default_tenant() -> Self {

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     claims::Claims, config::ServerConfig, config::ServerParts, dispatch::Returned,
     job_waits::JobWaits, lock_waits::LockWaits, metrics::Metrics, progress::ProgressBook,
-    sessions::Sessions, webhooks::Webhooks,
+    publisher::Publisher, sessions::Sessions, webhooks::Webhooks,
 };
 
 /// The server's parts. Cheap to clone.
@@ -37,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) job_waits: JobWaits,
     /// Those who wait for a lock.
     pub(crate) lock_waits: LockWaits,
+    /// What wakes the publisher.
+    pub(crate) publisher: Publisher,
     /// Workers' sessions.
     pub(crate) sessions: Sessions,
     /// How far renders are.
@@ -68,6 +70,7 @@ impl App {
             claims: Claims::default(),
             job_waits: JobWaits::default(),
             lock_waits: LockWaits::default(),
+            publisher: Publisher::default(),
             sessions,
             progress: ProgressBook::default(),
             webhooks: Webhooks::default(),

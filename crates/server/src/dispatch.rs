@@ -23,6 +23,7 @@ pub(crate) async fn tell_news(app: App, mut changes: broadcast::Receiver<Batch>)
                 app.progress.forget(&batch);
                 app.job_waits.tell(&batch);
                 app.lock_waits.tell(&batch);
+                app.publisher.tell(&batch);
                 app.claims.tell(&batch);
                 app.webhooks.tell(&batch);
             }
@@ -31,6 +32,7 @@ pub(crate) async fn tell_news(app: App, mut changes: broadcast::Receiver<Batch>)
                 learn_holders(&app).await;
                 app.job_waits.tell_all();
                 app.lock_waits.tell_all();
+                app.publisher.tell_all();
                 app.claims.tell_all();
                 app.webhooks.look();
             }

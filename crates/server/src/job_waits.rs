@@ -32,14 +32,16 @@ impl JobWaits {
         JobWait { waits: self, job, notify: Some(notify) }
     }
 
-    /// Wakes those whose job has moved out of its life.
+    /// Wakes those whose job has moved out of its life, or was published.
     pub(crate) fn tell(&self, events: &[Event]) {
         let waits = self.lock();
         for event in events {
-            if let What::Moved { state, .. } = &event.what
-                && !state.is_live()
-                && let Some(notify) = event.job().and_then(|job| waits.get(&job))
-            {
+            let over = match &event.what {
+                What::Moved { state, .. } => !state.is_live(),
+                What::Published { .. } | What::NotPublished { .. } | What::Withdrawn { .. } => true,
+                _ => false,
+            };
+            if over && let Some(notify) = event.job().and_then(|job| waits.get(&job)) {
                 notify.notify_waiters();
             }
         }

@@ -20,6 +20,7 @@ mod metrics;
 mod openapi;
 mod problems;
 mod progress;
+mod publisher;
 mod ranges;
 mod router;
 mod routes;

@@ -1,6 +1,9 @@
 //! Which bytes of a file a request wants (RFC 9110): whole, a part, or nothing new. Pure.
 
-use axum::http::{HeaderMap, header};
+use axum::{
+    body::Bytes,
+    http::{HeaderMap, header},
+};
 use palisade_artefacts::ByteRange;
 
 /// What to answer.
@@ -40,6 +43,15 @@ impl Wanted {
             Some(Asked::Last(0)) => Self::Nothing,
             Some(Asked::Last(_)) if size == 0 => Self::Nothing,
             Some(Asked::Last(count)) => Self::Part(size.saturating_sub(count), size),
+        }
+    }
+
+    /// That much of bytes that are at hand.
+    pub(crate) fn of_bytes(self, bytes: &Bytes) -> Bytes {
+        let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        match self {
+            Self::Part(start, end) => bytes.slice(at(start)..at(end)),
+            Self::Whole | Self::NotModified | Self::Nothing => bytes.clone(),
         }
     }
 

@@ -12,8 +12,8 @@ use crate::{
     edge, problems,
     problems::Reply,
     routes::{
-        artefacts, attempts, blobs, claims, events, health, heartbeats, jobs, locks, objects,
-        outputs, pages, progress, recipes, submit, webhooks, wishes, workers,
+        artefacts, attempts, blobs, claims, events, health, heartbeats, jobs, locks, object_reads,
+        objects, outputs, pages, progress, recipes, submit, webhooks, wishes, workers,
     },
 };
 
@@ -49,7 +49,7 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/v1/objects", get(objects::list)),
         (
             "/v1/objects/{*key}",
-            get(objects::get).put(objects::put).delete(objects::delete).post(objects::raise),
+            get(object_reads::get).put(objects::put).delete(objects::delete).post(objects::raise),
         ),
         ("/v1/webhooks", get(webhooks::list).post(webhooks::add)),
         ("/v1/webhooks/{id}", get(webhooks::show).delete(webhooks::remove)),

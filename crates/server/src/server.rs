@@ -11,7 +11,7 @@ use crate::{
     collector,
     config::{ServerConfig, ServerParts},
     dispatch::{self, Returned},
-    router, webhooks,
+    publisher, router, webhooks,
 };
 
 /// How long the last grants that nobody took have for their way back, when the server stops.
@@ -63,6 +63,7 @@ impl Server {
             tokio::spawn(collector::keep_collecting(app.clone())),
             tokio::spawn(webhooks::tell_progress(app.clone())),
             tokio::spawn(dispatch::forget(app.clone())),
+            tokio::spawn(publisher::publish(app.clone())),
         ];
         let handing_back = tokio::spawn(dispatch::hand_back(app.clone(), returned));
         let delivering = tokio::spawn(webhooks::deliver(app.clone()));

@@ -25,7 +25,8 @@ use serde::{Deserialize, Serialize};
 pub use blobs::{BeginBlob, BlobPlace, FinishBlob, Pin};
 pub use collect::{Collect, ForgetBlobs, MarkCleared, Places, ReleaseJobs, Released};
 pub use effects::{
-    AcquireLock, DeleteObject, LeaveLock, PutObject, RaiseObject, ReleaseLock, RenewLock,
+    AcquireLock, DeleteObject, LeaveLock, Projected, Publish, PutObject, RaiseObject, ReleaseLock,
+    RenewLock,
 };
 pub use outbox::{
     CreateEndpoint, DeleteEndpoint, LeaseDeliveries, LeasedDeliveries, ProgressNotices, Redeliver,
@@ -96,7 +97,9 @@ pub enum Command {
     TellProgress(TellProgress),
     /// Forget some of what is old.
     Forget(Forget),
-    /// Time passes: record the clock, give up what was lost too often.
+    /// Somebody carries out what is due to be published.
+    Publish(Publish),
+    /// Time passes: record the clock, give up what was lost too often, carry out what is due.
     Tick,
 }
 
@@ -134,6 +137,7 @@ pub enum Answer {
     Redeliver(Delivery),
     TellProgress(ProgressNotices),
     Forget(Forgotten),
+    Publish(Projected),
     Tick(Ticked),
 }
 
@@ -197,6 +201,7 @@ verbs! {
     Redeliver => Delivery,
     TellProgress => ProgressNotices,
     Forget => Forgotten,
+    Publish => Projected,
 }
 
 /// A wish, and the id under which it gets the same answer when asked again.

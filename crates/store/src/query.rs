@@ -10,7 +10,8 @@ use palisade_core::{
     job::{Job, JobState},
     lease::Lease,
     lock::Lock,
-    object::Object,
+    manifest::Manifest,
+    object::{Content, Object},
     outbox::{Delivery, Endpoint, EndpointId},
 };
 
@@ -42,6 +43,9 @@ pub enum Query {
     Locks(Page),
     /// One fenced object. Deleted ones are answered too: their fence stands.
     Object(ObjectKey),
+    /// What a key is read as: its own object or, where there is none to read, the longest name that
+    /// it lies under and that is published.
+    Resolve(ObjectKey),
     /// Fenced objects that can be read, by key.
     Objects(Page),
     /// All endpoints, by id.
@@ -151,6 +155,7 @@ pub enum View {
     Lock(Option<Box<Lock>>),
     Locks(Vec<Lock>),
     Object(Option<Box<Object>>),
+    Resolve(Option<Box<Resolved>>),
     Objects(Vec<Object>),
     Endpoints(Vec<Endpoint>),
     Deliveries(Vec<Delivery>),
@@ -186,4 +191,36 @@ pub struct LeaseView {
     pub granted_at: Timestamp,
     /// Its time.
     pub lease: Lease,
+}
+
+/// What a key is read as.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// The object: of the key itself, or of a published name that the key lies under.
+    pub object: Object,
+    /// The outputs that it points at, if it is published.
+    pub manifest: Option<Manifest>,
+}
+
+/// Answers [`Query::Resolve`] over an engine's records, which must be of one moment: so a folder is
+/// read as one version or as another, and never as something in between.
+pub fn resolve<E>(
+    key: &ObjectKey,
+    object: impl Fn(&ObjectKey) -> Result<Option<Object>, E>,
+    manifest: impl Fn(JobId) -> Result<Option<Manifest>, E>,
+) -> Result<Option<Box<Resolved>>, E> {
+    let mut found = object(key)?.filter(Object::is_readable);
+    let mut folders = key.folders();
+    while found.is_none()
+        && let Some(folder) = folders.next()
+    {
+        let published = |one: &Object| matches!(one.content, Some(Content::Manifest { .. }));
+        found = object(&folder)?.filter(published);
+    }
+    let Some(object) = found else { return Ok(None) };
+    let manifest = match &object.content {
+        Some(Content::Manifest { job, .. }) => manifest(*job)?,
+        Some(Content::Blob { .. }) | None => None,
+    };
+    Ok(Some(Box::new(Resolved { object, manifest })))
 }

@@ -58,7 +58,12 @@ pub enum Keeper {
 ///   renewals that live in memory alone.
 /// - `draw` never answers a number twice, whatever happens to the transaction.
 pub trait Tables:
-    LockTables + ObjectTables + CollectorTables + OutboxTables + RetentionTables
+    LockTables
+    + ObjectTables
+    + CollectorTables
+    + OutboxTables
+    + PublicationTables
+    + RetentionTables
 {
     /// Draws the next number.
     fn draw(&mut self) -> Result<Number, Fault>;
@@ -247,6 +252,16 @@ pub trait RetentionTables {
     fn old_claims(&mut self, before: Timestamp, limit: usize) -> Result<Vec<OldClaim>, Fault>;
     /// Forgets what a claim was granted.
     fn drop_claim(&mut self, session: &SessionId, claim: &RequestId) -> Result<(), Fault>;
+}
+
+/// The list of publications that are due, inside one transaction.
+pub trait PublicationTables {
+    /// Those due, by rising number of their submission, each with its job.
+    fn publications_due(&mut self, limit: usize) -> Result<Vec<(Number, JobId)>, Fault>;
+    /// Notes one that is due. Repeated, it stands once.
+    fn put_publication_due(&mut self, submission: Number, job: JobId) -> Result<(), Fault>;
+    /// Takes one off the list.
+    fn drop_publication_due(&mut self, submission: Number) -> Result<(), Fault>;
 }
 
 /// The leases that are held. Reads see the changes of this transaction; a rollback undoes them.

@@ -35,6 +35,9 @@ pub struct SubmitRequest {
     /// After how long a second attempt may run beside the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backup_after_ms: Option<u64>,
+    /// The name under which the outputs are to be published: a fenced object's key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publish: Option<String>,
     /// Whose it is; the default tenant if none is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,

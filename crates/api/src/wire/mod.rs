@@ -18,13 +18,14 @@ pub use locks::{
     AcquireRequest, AcquireResponse, LockHeldView, LockList, LockReleased, LockView,
     LockWaiterView, RenewResponse,
 };
-pub use objects::{ObjectList, ObjectView};
+pub use objects::{MANIFEST_MEDIA_TYPE, ObjectList, ObjectView};
 pub use recipes::{
     ParameterView, RecipeInputView, RecipeList, RecipeOutputView, RecipeView, ToolView,
 };
 pub use views::{
     AttemptView, BlobView, CompletionView, DeadLetterView, EventView, HistoryView, InputView,
-    JobList, JobView, LeaseHeldView, ProgressView, SubmissionView, WorkerList, WorkerView,
+    JobList, JobView, LeaseHeldView, ProgressView, PublicationView, SubmissionView, WorkerList,
+    WorkerView,
 };
 pub use webhooks::{
     DeliveryList, DeliveryView, RotateRequest, WebhookList, WebhookRequest, WebhookView,

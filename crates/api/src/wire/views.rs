@@ -78,6 +78,28 @@ pub struct SubmissionView {
     /// When it was withdrawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withdrawn_at_ms: Option<u64>,
+    /// Where its outputs are to be published, and how that stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publication: Option<PublicationView>,
+}
+
+/// A submission's publication.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublicationView {
+    /// The name: a fenced object's key.
+    pub key: String,
+    /// `pending`, `published`, `superseded` by a newer submission, `withdrawn` with its submission
+    /// before it was carried out, or `wrong_kind`: the name is guarded by grants.
+    pub state: String,
+    /// The object's version that it made, if it was published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+    /// The lowest number that the name still accepted, if it was superseded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<u64>,
+    /// When it was decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_ms: Option<u64>,
 }
 
 /// An attempt.
@@ -277,7 +299,28 @@ impl SubmissionView {
             at_ms: submission.at.0,
             how: how.to_owned(),
             withdrawn_at_ms: submission.withdrawn_at.map(|at| at.0),
+            publication: PublicationView::of(submission),
         }
+    }
+}
+
+impl PublicationView {
+    fn of(submission: &palisade_core::job::Submission) -> Option<Self> {
+        use palisade_core::job::PublicationOutcome;
+        let publication = submission.publication.as_ref()?;
+        let (version, fence, at) = match publication.outcome {
+            None => (None, None, None),
+            Some(PublicationOutcome::Published { version, at }) => (Some(version), None, Some(at)),
+            Some(PublicationOutcome::Superseded { fence, at }) => (None, Some(fence), Some(at)),
+            Some(PublicationOutcome::WrongKind { at }) => (None, None, Some(at)),
+        };
+        Some(Self {
+            key: publication.key.to_string(),
+            state: submission.publication_state()?.to_owned(),
+            version: version.map(palisade_core::Number::get),
+            fence: fence.map(palisade_core::Number::get),
+            at_ms: at.map(|at| at.0),
+        })
     }
 }
 

@@ -75,6 +75,7 @@ impl Store {
             priority: 0,
             run_at: Timestamp(0),
             fresh: false,
+            publish: None,
         };
         let applied = transition::create(self.draw(), wish, Timestamp(self.now_ms));
         self.jobs.push(applied.job);

@@ -8,7 +8,10 @@ use std::{
 };
 
 use anyhow::Context;
-use palisade_api::{Client, wire::JobView};
+use palisade_api::{
+    Client,
+    wire::{JobView, SubmissionView},
+};
 use serde_json::json;
 
 use crate::{
@@ -54,6 +57,10 @@ pub(crate) async fn run(args: ExportArgs, common: Common) -> anyhow::Result<Exit
         let client = client(&common)?;
         return export(&client, &args, &mut progress, common.json).await;
     }
+    if args.wish.publish.is_some() {
+        let text = "publish: a name is the server's to show; give --server URL too";
+        return Err(Usage(text.to_owned()).into());
+    }
     let embedded = Embedded::start(&args.embedded).await?;
     let exported = tokio::select! {
         exported = export(embedded.client(), &args, &mut progress, common.json) => exported,
@@ -79,6 +86,12 @@ async fn export(
     progress.end();
     if job.state != "complete" {
         return Ok(tell_failure(&job, json));
+    }
+    let of_ours = |one: &&SubmissionView| one.number == submitted.submission;
+    if let Some(publication) =
+        job.submissions.iter().find(of_ours).and_then(|one| one.publication.as_ref())
+    {
+        output::note(&output::publication(publication));
     }
     let paths = get::fetch(client, &job, &args.out).await?;
     if json {

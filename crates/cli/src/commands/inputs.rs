@@ -31,6 +31,10 @@ pub(crate) struct WishArgs {
     /// Higher goes first, -100 to 100.
     #[arg(long, allow_negative_numbers = true, value_name = "N")]
     pub(crate) priority: Option<i16>,
+    /// Publish the outputs under this name, as one; a newer submission's stay. The server shows
+    /// them at /v1/objects/KEY/OUTPUT.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) publish: Option<palisade_core::ObjectKey>,
     /// Asked again with the same id, the first answer is given again. Random if not given.
     #[arg(long, value_name = "ID")]
     pub(crate) request_id: Option<String>,
@@ -98,6 +102,7 @@ pub(crate) async fn wish(
         request_id: Some(args.request_id.clone().unwrap_or_else(random_id)),
         fresh: args.fresh,
         priority: args.priority,
+        publish: args.publish.as_ref().map(ToString::to_string),
         ..SubmitRequest::default()
     })
 }

@@ -1,6 +1,6 @@
 //! Jobs, for people.
 
-use palisade_api::wire::{AttemptView, JobView};
+use palisade_api::wire::{AttemptView, JobView, PublicationView};
 
 use super::{clock_time, line, span, table};
 
@@ -43,7 +43,10 @@ pub(crate) fn job_details(job: &JobView) {
     }
     for submission in &job.submissions {
         let withdrawn = if submission.withdrawn_at_ms.is_some() { ", withdrawn" } else { "" };
-        line(&format!("  submission {}: {}{withdrawn}", submission.number, submission.how));
+        let published = submission.publication.as_ref();
+        let published = published.map(|one| format!(", {}", publication(one))).unwrap_or_default();
+        let (number, how) = (submission.number, &submission.how);
+        line(&format!("  submission {number}: {how}{withdrawn}{published}"));
     }
     if !job.attempts.is_empty() {
         line("");
@@ -60,6 +63,24 @@ pub(crate) fn job_details(job: &JobView) {
     if let Some(letter) = &job.dead_letter {
         line("");
         line(&format!("  failed ({}): {}", letter.reason, letter.message));
+    }
+}
+
+/// How a publication stands.
+pub(crate) fn publication(publication: &PublicationView) -> String {
+    let PublicationView { key, state, version, fence, .. } = publication;
+    match state.as_str() {
+        "published" => {
+            let version = version.map(|version| format!(" (version {version})"));
+            format!("published as {key}{}", version.unwrap_or_default())
+        }
+        "superseded" => {
+            let newer = fence.map(|fence| format!(" {fence}")).unwrap_or_default();
+            format!("not published as {key}: a newer submission{newer} has the name")
+        }
+        "wrong_kind" => format!("not published as {key}: holders write it themselves"),
+        "withdrawn" => format!("not published as {key}"),
+        _ => format!("to be published as {key}"),
     }
 }
 

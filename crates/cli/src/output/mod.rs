@@ -4,7 +4,7 @@ mod job;
 mod progress;
 mod time;
 
-pub(crate) use job::{job_details, job_table};
+pub(crate) use job::{job_details, job_table, publication};
 pub(crate) use progress::ProgressLine;
 pub(crate) use time::{clock_time, span};
 

@@ -1,17 +1,19 @@
 //! A job: one rendering to be done. It owns its submissions, attempts and completion.
 
 mod attempt;
+mod publication;
 mod state;
 mod submission;
 
 pub use attempt::{Attempt, CloseReason, Closed, Failure, FailureKind, Requeued};
+pub use publication::{Publication, PublicationOutcome};
 pub use state::JobState;
 pub use submission::Submission;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    JobId, Number, Tenant, Timestamp, WorkerName,
+    JobId, Number, ObjectKey, Tenant, Timestamp, WorkerName,
     manifest::Manifest,
     retry::RetryPolicy,
     spec::{JobKey, Spec},
@@ -144,6 +146,22 @@ impl Job {
         let alone = self.state == JobState::Running && self.open_attempts().count() == 1;
         let newest = self.attempts.last().filter(|_| alone && !self.has_failed_for_good())?;
         Some(newest.granted_at.plus_ms(after_ms))
+    }
+
+    /// The publication of a submission, if it is to be carried out now: the token that completed
+    /// the job, and the name.
+    pub fn publication_due(&self, number: Number) -> Option<(Number, &ObjectKey)> {
+        let token = self.completed_by()?;
+        let submission = self.submission(number)?;
+        let publication = submission.publication.as_ref()?;
+        let due = submission.withdrawn_at.is_none() && publication.outcome.is_none();
+        due.then_some((token, &publication.key))
+    }
+
+    /// The submissions whose publication is to be carried out now, by rising number.
+    pub fn publications_due(&self) -> impl Iterator<Item = Number> {
+        let asked = self.submissions.iter().filter(|one| one.publication.is_some());
+        asked.map(|one| one.number).filter(|number| self.publication_due(*number).is_some())
     }
 
     /// The token that completed it.

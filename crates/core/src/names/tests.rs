@@ -118,3 +118,12 @@ fn the_default_tenants_name_is_one() {
     let tenant = Tenant::default_tenant();
     assert_eq!(tenant.as_str().parse(), Ok(tenant));
 }
+
+#[test]
+fn a_keys_folders_are_told_from_the_longest_on() {
+    let folders = |text: &str| -> Vec<String> {
+        text.parse::<ObjectKey>().unwrap().folders().map(String::from).collect()
+    };
+    assert_eq!(folders("a/b.c/d"), ["a/b.c", "a"]);
+    assert!(folders("alone").is_empty());
+}

@@ -1,9 +1,9 @@
 //! Submitting: make a job, join a live one, or be answered from a complete one.
 
 use crate::{
-    JobId, Number, Tenant, Timestamp,
+    JobId, Number, ObjectKey, Tenant, Timestamp,
     history::{Joined, What},
-    job::{Job, JobState, Submission},
+    job::{Job, JobState, Publication, Submission},
     retry::RetryPolicy,
     spec::Spec,
 };
@@ -27,6 +27,8 @@ pub struct Wish {
     pub run_at: Timestamp,
     /// Render again, even if a complete job has the key.
     pub fresh: bool,
+    /// The name under which the outputs are to be published, if any.
+    pub publish: Option<ObjectKey>,
 }
 
 /// Where a wish goes.
@@ -77,7 +79,7 @@ pub fn create(number: Number, wish: Wish, now: Timestamp) -> Applied<()> {
         moved_at: now,
     };
     let mut change = Change::of(job, now);
-    add(&mut change, number, Joined::New);
+    add(&mut change, number, Joined::New, wish.publish);
     change.done(())
 }
 
@@ -85,19 +87,26 @@ pub fn create(number: Number, wish: Wish, now: Timestamp) -> Applied<()> {
 ///
 /// # Panics
 /// When the job is neither: [`decide`] sends nobody there.
-pub fn join(job: Job, number: Number, now: Timestamp) -> Applied<Joined> {
+pub fn join(
+    job: Job,
+    number: Number,
+    publish: Option<ObjectKey>,
+    now: Timestamp,
+) -> Applied<Joined> {
     let how = match job.state {
         JobState::Queued | JobState::Running => Joined::Joined,
         JobState::Complete => Joined::Cached,
         JobState::Failed | JobState::Cancelled => panic!("nobody joins a job that is over"),
     };
     let mut change = Change::of(job, now);
-    add(&mut change, number, how);
+    add(&mut change, number, how, publish);
     change.done(how)
 }
 
-fn add(change: &mut Change, number: Number, how: Joined) {
+fn add(change: &mut Change, number: Number, how: Joined, publish: Option<ObjectKey>) {
     let at = change.now;
-    change.job.submissions.push(Submission { number, at, how, withdrawn_at: None });
+    let publication = publish.map(Publication::pending);
+    let submission = Submission { number, at, how, withdrawn_at: None, publication };
+    change.job.submissions.push(submission);
     change.record(What::Submitted { submission: number, how });
 }

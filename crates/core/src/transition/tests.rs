@@ -14,6 +14,7 @@ mod interleavings;
 mod losses;
 mod operations;
 mod play;
+mod publications;
 mod replay;
 mod scene;
 mod submissions;

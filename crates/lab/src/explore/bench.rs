@@ -44,6 +44,7 @@ pub(super) fn submit(rendering: u64, request: &str) -> Command {
         priority: 0,
         run_at: Timestamp::default(),
         fresh: false,
+        publish: None,
     };
     Command::Submit(Submit { wish, request_id: request.parse().ok() })
 }

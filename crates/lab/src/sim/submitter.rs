@@ -155,6 +155,7 @@ impl World {
             priority: 0,
             run_at: Timestamp::default(),
             fresh: false,
+            publish: None,
         };
         let request_id = format!("r{index}-{anew}").parse().ok();
         self.submitter.calls.insert(call, Asked::Submit(index));

@@ -37,7 +37,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
         answers: &[("200", JSON, "AcquireResponse|RenewResponse|LockReleased")],
     },
     get("/v1/objects", "The fenced objects.", PAGE, &[("200", JSON, "ObjectList")]),
-    get("/v1/objects/{*key}", "A fenced object's bytes.", FILE_HEADERS, FILE_ANSWERS),
+    get(
+        "/v1/objects/{*key}",
+        "A fenced object's bytes, a published manifest, or a file of one.",
+        FILE_HEADERS,
+        FILE_ANSWERS,
+    ),
     Operation {
         path: "/v1/objects/{*key}",
         method: "put",
@@ -138,7 +143,8 @@ pub(super) const SHAPES: &[(&str, &[Member])] = &[
             ("op!", "integer", "Which of that holder's writes it was."),
             ("version!", "integer", "The version that the write made; the ETag names it."),
             ("written_at_ms!", "integer", "When."),
-            ("digest", "string", "The bytes; absent: deleted, or only ever raised."),
+            ("job", "string", "Of a published name: whose outputs it shows."),
+            ("digest", "string", "The bytes; absent: deleted, only raised, or published."),
             ("size_bytes", "integer", "Their length."),
             ("media_type", "string", "Their media type."),
         ],

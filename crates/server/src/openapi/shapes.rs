@@ -26,6 +26,7 @@ pub(super) const SHAPES: &[(&str, &[Member])] = &[
             ("priority", "integer", "Higher goes first; -100 to 100."),
             ("run_at_ms", "integer", "Not before this."),
             ("backup_after_ms", "integer", "After how long a second attempt may run beside."),
+            ("publish", "string", "The name under which the outputs are to be published."),
             ("tenant", "string", "Whose it is."),
         ],
     ),
@@ -108,6 +109,17 @@ pub(super) const SHAPES: &[(&str, &[Member])] = &[
             ("at_ms!", "integer", "When it was recorded."),
             ("how!", "string", "new, joined, cached or revived."),
             ("withdrawn_at_ms", "integer", "When it was withdrawn."),
+            ("publication", "PublicationView", "Where its outputs are to be published."),
+        ],
+    ),
+    (
+        "PublicationView",
+        &[
+            ("key!", "string", "The name: a fenced object's key."),
+            ("state!", "string", "pending, published, superseded, withdrawn or wrong_kind."),
+            ("version", "integer", "The object's version that it made."),
+            ("fence", "integer", "The lowest number that the name accepted: it was superseded."),
+            ("at_ms", "integer", "When it was decided."),
         ],
     ),
     (

@@ -12,7 +12,7 @@ use palisade_store::{StoreExt, command::FinishBlob};
 
 use super::{
     ok,
-    outputs::{Sent, disposition, send},
+    outputs::{Sent, Source, disposition, send},
 };
 use crate::{
     app::App,
@@ -109,9 +109,10 @@ async fn point(
     headers: &HeaderMap,
 ) -> Result<Option<HeaderValue>, Rejection> {
     let Some(ttl) = app.config.presign else { return Ok(None) };
+    let Source::At(place) = sent.source else { return Ok(None) };
     let disposition = disposition(sent);
     let shown = Shown { media_type: sent.media_type, disposition: &disposition };
-    let address = match app.blobs.presigned(sent.place, shown, ttl).await {
+    let address = match app.blobs.presigned(place, shown, ttl).await {
         Ok(address) => address.and_then(|address| HeaderValue::from_str(&address).ok()),
         Err(error) => {
             // No reason to refuse the bytes.
@@ -121,9 +122,8 @@ async fn point(
     };
     let Some(address) = address else { return Ok(None) };
     // What is missing, or needs no bytes, is told by the server and not by the store.
-    let Some(size) = app.blobs.size(sent.place).await? else { return Ok(None) };
-    let etag = format!("\"{}\"", sent.place.digest);
-    match Wanted::of(headers, &etag, size) {
+    let Some(size) = app.blobs.size(place).await? else { return Ok(None) };
+    match Wanted::of(headers, &sent.etag, size) {
         Wanted::Whole | Wanted::Part(..) => Ok(Some(address)),
         Wanted::NotModified | Wanted::Nothing => Ok(None),
     }

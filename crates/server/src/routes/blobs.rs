@@ -17,7 +17,7 @@ use palisade_store::{
 use super::{
     artefacts::{send_or_point, through},
     ok,
-    outputs::Sent,
+    outputs::{Sent, Source, digest_tag},
     pair,
 };
 use crate::{
@@ -129,7 +129,8 @@ pub(crate) async fn get(
     let digest = path.get::<Digest>("digest")?;
     let through = through(params)?;
     let place = place_of(&app, digest).await?;
-    let sent = Sent { place, media_type: "application/octet-stream", file_name: None, etag: None };
+    let (etag, source) = (digest_tag(place), Source::At(place));
+    let sent = Sent { source, media_type: "application/octet-stream", file_name: None, etag };
     send_or_point(&app, sent, through, (&method, &headers)).await
 }
 

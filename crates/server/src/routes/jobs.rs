@@ -48,7 +48,8 @@ pub(crate) async fn show(State(app): State<App>, path: Segments, params: Params)
     Ok(ok(&app.progress.view(&job, app.store.now())))
 }
 
-/// `GET /v1/jobs/{id}/wait`: answers when the job is over, or as it stands when the time is.
+/// `GET /v1/jobs/{id}/wait`: answers when the job is over and what is to be published of it is, or
+/// as it stands when the time is over.
 pub(crate) async fn wait(State(app): State<App>, path: Segments, mut params: Params) -> Reply {
     let id = path.get::<JobId>("id")?;
     let timeout_ms = params.take_number("timeout_ms", 0..=limits::WAIT_MS_MAX)?;
@@ -64,7 +65,7 @@ pub(crate) async fn wait(State(app): State<App>, path: Segments, mut params: Par
         news.as_mut().enable();
         let job = job(&app, id).await?;
         let view = |job| ok(&app.progress.view(&job, app.store.now()));
-        if !job.state.is_live() {
+        if !job.state.is_live() && job.publications_due().next().is_none() {
             return Ok(view(job));
         }
         tokio::select! {

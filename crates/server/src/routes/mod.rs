@@ -10,6 +10,7 @@ pub(crate) mod health;
 pub(crate) mod heartbeats;
 pub(crate) mod jobs;
 pub(crate) mod locks;
+pub(crate) mod object_reads;
 pub(crate) mod objects;
 pub(crate) mod outputs;
 pub(crate) mod pages;

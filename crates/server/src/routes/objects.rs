@@ -3,11 +3,10 @@
 use axum::{
     body::Body,
     extract::{Request, State},
-    http::{HeaderMap, HeaderValue, Method, header},
+    http::{HeaderMap, HeaderValue, header},
     response::Response,
 };
-use palisade_api::wire::{ObjectList, ObjectView, PairWire};
-use palisade_artefacts::Place;
+use palisade_api::wire::{MANIFEST_MEDIA_TYPE, ObjectList, ObjectView, PairWire};
 use palisade_core::{
     Digest, Invalid, Number, ObjectKey,
     lease::Pair,
@@ -19,13 +18,7 @@ use palisade_store::{
     query::{Query, View},
 };
 
-use super::{
-    attempts::check_media_type,
-    locks::page,
-    ok,
-    outputs::{Sent, send},
-    pair,
-};
+use super::{attempts::check_media_type, locks::page, ok, pair};
 use crate::{
     app::App,
     edge::{Params, Pieces, Segments, Text, json_bytes, json_from_slice, refuse_announced},
@@ -105,33 +98,6 @@ pub(crate) async fn raise(State(app): State<App>, path: Segments, request: Reque
     Ok(answered(&raised.object))
 }
 
-/// `GET` and `HEAD /v1/objects/{key}`.
-pub(crate) async fn get(
-    State(app): State<App>,
-    path: Segments,
-    params: Params,
-    method: Method,
-    headers: HeaderMap,
-) -> Reply {
-    let key = path.get::<ObjectKey>("key")?;
-    params.finish("")?;
-    let View::Object(object) = app.store.query(Query::Object(key.clone())).await? else {
-        unreachable!("each query is answered by its own kind");
-    };
-    let missing = || problems::not_found("object", key.to_string());
-    let object = object.ok_or_else(missing)?;
-    let Some(Content::Blob { digest, generation, media_type, .. }) = &object.content else {
-        return Err(missing());
-    };
-    let file_name = key.as_str().rsplit('/').next();
-    let etag = etag(&object);
-    let place = Place::new(*digest, *generation);
-    let sent = Sent { place, media_type, file_name, etag: Some(etag) };
-    let mut response = send(&app, sent, &method, &headers).await?;
-    tell_numbers(&mut response, &object);
-    Ok(response)
-}
-
 /// `GET /v1/objects`.
 pub(crate) async fn list(State(app): State<App>, params: Params) -> Reply {
     let page = page(params)?;
@@ -154,14 +120,14 @@ fn answered(object: &Object) -> Response {
 }
 
 /// The number that wrote, and what is accepted from now on.
-fn tell_numbers(response: &mut Response, object: &Object) {
+pub(super) fn tell_numbers(response: &mut Response, object: &Object) {
     let headers = response.headers_mut();
     headers.insert(TOKEN, HeaderValue::from(object.last.number.get()));
     headers.insert(FENCE, HeaderValue::from(object.fence.get()));
 }
 
 /// It names the version, not the bytes: the same bytes written again are another version.
-fn etag(object: &Object) -> String {
+pub(super) fn etag(object: &Object) -> String {
     format!("\"{}\"", object.last.version)
 }
 
@@ -173,14 +139,22 @@ fn view(object: &Object) -> ObjectView {
         op: object.last.op,
         version: object.last.version.get(),
         written_at_ms: object.last.at.0,
+        job: None,
         digest: None,
         size_bytes: None,
         media_type: None,
     };
-    if let Some(Content::Blob { digest, size_bytes, media_type, .. }) = &object.content {
-        view.digest = Some(digest.to_string());
-        view.size_bytes = Some(*size_bytes);
-        view.media_type = Some(media_type.clone());
+    match &object.content {
+        Some(Content::Blob { digest, size_bytes, media_type, .. }) => {
+            view.digest = Some(digest.to_string());
+            view.size_bytes = Some(*size_bytes);
+            view.media_type = Some(media_type.clone());
+        }
+        Some(Content::Manifest { job, .. }) => {
+            view.job = Some(job.to_string());
+            view.media_type = Some(MANIFEST_MEDIA_TYPE.to_owned());
+        }
+        None => {}
     }
     view
 }

@@ -1,7 +1,7 @@
 //! What was made, as files: whole, or in the parts that a player asks for.
 
 use axum::{
-    body::Body,
+    body::{Body, Bytes},
     extract::State,
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
@@ -42,33 +42,41 @@ pub(crate) async fn output(
     let output = output.ok_or_else(|| problems::not_found("output", name.to_string()))?;
     let place = place_of(&app, output.digest).await?;
     let file_name = name.as_str().rsplit('/').next();
-    let sent = Sent { place, media_type: &output.media_type, file_name, etag: None };
+    let (etag, source) = (digest_tag(place), Source::At(place));
+    let sent = Sent { source, media_type: &output.media_type, file_name, etag };
     send_or_point(&app, sent, through, (&method, &headers)).await
 }
 
 /// A file to send.
 pub(super) struct Sent<'a> {
-    /// Where its bytes are.
-    pub(super) place: Place,
+    /// Its bytes.
+    pub(super) source: Source,
     /// What it is.
     pub(super) media_type: &'a str,
-    /// Under which name a browser keeps it; letters, digits and `._-:` alone.
+    /// Under which name a browser keeps it; letters, digits and `._-:@+=,` alone.
     pub(super) file_name: Option<&'a str>,
-    /// What tells it from others, in quotes; the bytes' digest if not given.
-    pub(super) etag: Option<String>,
+    /// What tells it from others, in quotes.
+    pub(super) etag: String,
+}
+
+/// Where a file's bytes come from.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    /// A blob.
+    At(Place),
+    /// They are made here.
+    Here(Bytes),
+}
+
+/// The tag of bytes that never change under their name.
+pub(super) fn digest_tag(place: Place) -> String {
+    format!("\"{}\"", place.digest)
 }
 
 /// Sends a file, or the part of it that is wanted.
 pub(super) async fn send(app: &App, sent: Sent<'_>, method: &Method, headers: &HeaderMap) -> Reply {
-    let place = sent.place;
-    let size = app.blobs.size(place).await?;
-    let size = size.ok_or_else(|| {
-        // Its row says that it is there: not a question of asking for the wrong thing.
-        tracing::error!(%place, "a blob that should be there is not");
-        problems::not_found("blob", place.digest.to_string())
-    })?;
-    let etag = sent.etag.clone().unwrap_or_else(|| format!("\"{}\"", place.digest));
-    let mut wanted = Wanted::of(headers, &etag, size);
+    let size = size(app, &sent.source).await?;
+    let mut wanted = Wanted::of(headers, &sent.etag, size);
     if method == Method::HEAD && wanted != Wanted::NotModified {
         // Ranges are defined for GET alone.
         wanted = Wanted::Whole;
@@ -80,9 +88,9 @@ pub(super) async fn send(app: &App, sent: Sent<'_>, method: &Method, headers: &H
         Wanted::Part(start, end) => (StatusCode::PARTIAL_CONTENT, Some(end - start)),
     };
     let has_body = length.is_some() && method != Method::HEAD;
-    let body = if has_body { body(app, place, wanted).await? } else { Body::empty() };
+    let body = if has_body { body(app, &sent.source, wanted).await? } else { Body::empty() };
     let mut response = (status, body).into_response();
-    describe(&mut response, &sent, &etag);
+    describe(&mut response, &sent);
     let headers = response.headers_mut();
     if let Some(length) = length {
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
@@ -94,7 +102,24 @@ pub(super) async fn send(app: &App, sent: Sent<'_>, method: &Method, headers: &H
     Ok(response)
 }
 
-async fn body(app: &App, place: Place, wanted: Wanted) -> Result<Body, problems::Rejection> {
+async fn size(app: &App, source: &Source) -> Result<u64, problems::Rejection> {
+    let place = match source {
+        Source::At(place) => *place,
+        Source::Here(bytes) => return Ok(bytes.len() as u64),
+    };
+    let size = app.blobs.size(place).await?;
+    size.ok_or_else(|| {
+        // Its row says that it is there: not a question of asking for the wrong thing.
+        tracing::error!(%place, "a blob that should be there is not");
+        problems::not_found("blob", place.digest.to_string())
+    })
+}
+
+async fn body(app: &App, source: &Source, wanted: Wanted) -> Result<Body, problems::Rejection> {
+    let place = match source {
+        Source::At(place) => *place,
+        Source::Here(bytes) => return Ok(Body::from(wanted.of_bytes(bytes))),
+    };
     let reader = app.blobs.open(place, wanted.range()).await?;
     // The status has gone out by then: the connection breaks, and the client sees a file cut off.
     let chunks = reader.chunks.inspect_err(move |error| {
@@ -105,7 +130,7 @@ async fn body(app: &App, place: Place, wanted: Wanted) -> Result<Body, problems:
 
 /// What is said of a file. Its type comes from whoever made it, so a browser is told to believe it
 /// and to run nothing that it holds.
-fn describe(response: &mut Response, sent: &Sent<'_>, etag: &str) {
+fn describe(response: &mut Response, sent: &Sent<'_>) {
     let headers = response.headers_mut();
     let plain = HeaderValue::from_static("application/octet-stream");
     let media_type = HeaderValue::from_str(sent.media_type).unwrap_or(plain);
@@ -113,7 +138,7 @@ fn describe(response: &mut Response, sent: &Sent<'_>, etag: &str) {
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));
-    let etag = HeaderValue::from_str(etag).expect("digits in quotes fit a header");
+    let etag = HeaderValue::from_str(&sent.etag).expect("digits in quotes fit a header");
     headers.insert(header::ETAG, etag);
     // The bytes under this name never change, but who may see them can.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));

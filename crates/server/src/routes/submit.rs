@@ -12,7 +12,7 @@ use palisade_api::wire::{
     InputWire, SubmitManyResponse, SubmitRequest, SubmitResponse, SubmitResult,
 };
 use palisade_core::{
-    InputName, Invalid, RecipeName, RequestId, Tenant, Timestamp,
+    InputName, Invalid, ObjectKey, RecipeName, RequestId, Tenant, Timestamp,
     history::Joined,
     recipe::Recipe,
     spec::{InputRef, Spec},
@@ -129,8 +129,13 @@ fn wish(app: &App, asked: SubmitRequest) -> Result<Submit, Rejection> {
         priority: priority(asked.priority.unwrap_or(0))?,
         run_at,
         fresh: asked.fresh,
+        publish: asked.publish.as_deref().map(publish).transpose()?,
     };
     Ok(Submit { wish, request_id })
+}
+
+fn publish(name: &str) -> Result<ObjectKey, Invalid> {
+    name.parse().map_err(|invalid| Invalid { field: "publish".to_owned(), ..invalid })
 }
 
 fn priority(priority: i16) -> Result<i16, Invalid> {

@@ -13,6 +13,7 @@ mod locks;
 mod objects;
 mod openapi;
 mod outputs;
+mod publications;
 mod restart;
 mod sessions;
 mod stopping;

@@ -83,6 +83,7 @@ impl Load {
             backup_after_ms: None,
             priority: 0,
             run_at: Timestamp(0),
+            publish: None,
             fresh: false,
         }
     }

@@ -1,7 +1,8 @@
-//! Locks and fenced objects: what their holders ask.
+//! Locks and fenced objects: what their holders ask; publications: what anybody may carry out.
 
 use palisade_core::{
-    Digest, LockName, Number, ObjectKey, RequestId, lease::Pair, lock::Acquire, object::Condition,
+    Digest, JobId, LockName, Number, ObjectKey, RequestId, lease::Pair, lock::Acquire,
+    object::Condition,
 };
 
 /// Somebody asks for a lock.
@@ -79,4 +80,21 @@ pub struct RaiseObject {
     pub key: ObjectKey,
     /// Who raises.
     pub pair: Pair,
+}
+
+/// Somebody carries out publications that are due, the oldest submissions' first. Anybody may,
+/// whenever: one that was carried out is not due any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Publish {
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// What was carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Projected {
+    /// The submissions, each with its job, whatever came of their publications.
+    pub carried_out: Vec<(JobId, Number)>,
+    /// Whether more are due.
+    pub more: bool,
 }

@@ -246,6 +246,7 @@ pub fn wish_for(digest: Digest, size_bytes: u64) -> Wish {
         priority: 0,
         run_at: Timestamp(0),
         fresh: false,
+        publish: None,
     }
 }
 

@@ -17,6 +17,7 @@ pub mod locks;
 pub mod objects;
 pub mod outbox;
 pub mod retention;
+pub mod publications;
 pub mod retry;
 pub mod submit;
 
@@ -195,6 +196,18 @@ async fn effects<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
             a_put_of_bytes_that_are_missing_is_refused,
             sixty_four_writers_leave_the_highest,
             objects_are_listed_by_prefix_and_pages;
+        publications:
+            a_commit_is_published_by_whoever_comes_first,
+            a_tick_carries_out_what_is_due,
+            publications_are_carried_out_once_however_many_try,
+            joined_and_cached_submissions_have_names_of_their_own,
+            a_late_retry_never_overwrites_a_newer_submission,
+            what_was_withdrawn_after_the_commit_is_not_published,
+            a_holders_name_is_not_published_over,
+            a_published_name_takes_no_holders_write,
+            a_folder_is_never_half_old_and_half_new,
+            a_key_is_read_as_itself_before_it_is_part_of_a_folder,
+            a_name_belongs_to_the_request;
     }
 }
 

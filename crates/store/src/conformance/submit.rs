@@ -23,7 +23,8 @@ pub async fn a_wish_makes_a_queued_job<S: Store>(bench: &Bench<S>) {
     assert_eq!((job.state, job.created_at), (JobState::Queued, BEGINNING));
     let how = Joined::New;
     let at = BEGINNING;
-    let first = Submission { number: submitted.submission, at, how, withdrawn_at: None };
+    let first =
+        Submission { number: submitted.submission, at, how, withdrawn_at: None, publication: None };
     assert_eq!(job.submissions, [first]);
 }
 

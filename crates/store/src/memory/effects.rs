@@ -1,4 +1,4 @@
-//! Locks and fenced objects as the operations see them.
+//! Locks, fenced objects and publications as the operations see them.
 
 use palisade_core::{
     JobId, LockName, Number, ObjectKey, RequestId, Timestamp,
@@ -9,7 +9,7 @@ use palisade_core::{
 use crate::{
     fault::Fault,
     lock_book::must_be_durable,
-    tables::{LockTables, ObjectTables},
+    tables::{LockTables, ObjectTables, PublicationTables},
 };
 
 use super::MemoryEngine;
@@ -91,5 +91,24 @@ impl ObjectTables for MemoryEngine {
     fn job_of_token(&mut self, token: Number) -> Result<Option<JobId>, Fault> {
         let of_token = self.jobs.values().find(|job| job.attempt(token).is_some());
         Ok(of_token.map(|job| job.id))
+    }
+}
+
+impl PublicationTables for MemoryEngine {
+    fn publications_due(&mut self, limit: usize) -> Result<Vec<(Number, JobId)>, Fault> {
+        let due = self.publications_due.iter().take(limit);
+        Ok(due.map(|(submission, job)| (*submission, *job)).collect())
+    }
+
+    fn put_publication_due(&mut self, submission: Number, job: JobId) -> Result<(), Fault> {
+        self.wrote = true;
+        self.publications_due.insert(submission, job);
+        Ok(())
+    }
+
+    fn drop_publication_due(&mut self, submission: Number) -> Result<(), Fault> {
+        self.wrote = true;
+        self.publications_due.remove(&submission);
+        Ok(())
     }
 }

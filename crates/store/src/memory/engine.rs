@@ -47,6 +47,7 @@ pub struct MemoryEngine {
     pub(super) objects: BTreeMap<ObjectKey, Object>,
     pub(super) endpoints: BTreeMap<EndpointId, Endpoint>,
     pub(super) outbox: BTreeMap<Number, Delivery>,
+    pub(super) publications_due: BTreeMap<Number, JobId>,
     pub(super) clock: Timestamp,
     /// Whether the running command has written anything that a disk would keep.
     pub(super) wrote: bool,

@@ -1,5 +1,7 @@
 //! Answering queries.
 
+use std::convert::Infallible;
+
 use palisade_core::{
     Digest, JobId, Number,
     blob::Blob,
@@ -9,7 +11,7 @@ use palisade_core::{
 
 use crate::{
     lease_book::Held,
-    query::{JobFilter, JournalSpan, LeaseView, Query, View},
+    query::{JobFilter, JournalSpan, LeaseView, Query, View, resolve},
 };
 
 use super::MemoryEngine;
@@ -38,6 +40,15 @@ impl MemoryEngine {
                 View::Locks(locks.collect())
             }
             Query::Object(key) => View::Object(self.objects.get(key).cloned().map(Box::new)),
+            Query::Resolve(key) => {
+                let manifest = |id| {
+                    let job = self.jobs.get(&id);
+                    Ok(job.and_then(|job| Some(job.completion.as_ref()?.manifest.clone())))
+                };
+                let object = |key: &_| Ok(self.objects.get(key).cloned());
+                let Ok::<_, Infallible>(resolved) = resolve(key, object, manifest);
+                View::Resolve(resolved)
+            }
             Query::Objects(page) => {
                 let shown = self
                     .objects

@@ -47,6 +47,7 @@ pub(super) fn check(command: &Command) -> Result<(), Refusal> {
         | Command::Redeliver(_)
         | Command::TellProgress(_)
         | Command::Forget(_)
+        | Command::Publish(_)
         | Command::Tick => Ok(()),
     }
 }

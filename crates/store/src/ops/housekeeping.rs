@@ -7,14 +7,16 @@ use palisade_core::{
 };
 
 use crate::{
-    command::{Suspect, Suspected, Ticked},
+    command::{Publish, Suspect, Suspected, Ticked},
     tables::Tables,
 };
 
-use super::{Outcome, locks, write};
+use super::{Outcome, locks, publications, write};
 
 /// How many jobs one tick may give up, so that it does not hold the store for long.
 const GIVE_UPS_MAX: usize = 1_000;
+/// How many publications one tick may carry out, each of up to 20,000 outputs.
+const PUBLICATIONS_MAX: usize = 16;
 
 /// A session ended and did not come back: its leases become claimable, except those renewed
 /// since. Expiring a job too early costs compute alone, so this may be eager.
@@ -44,12 +46,15 @@ pub(super) fn suspect(
 }
 
 /// Records the clock while anything is leased, and gives up what was lost too often where nobody
-/// claims. Lapsed locks go to those who wait.
+/// claims. Lapsed locks go to those who wait, and publications that are still due are carried out.
 pub(super) fn tick(tables: &mut dyn Tables, now: Moment) -> Outcome<Ticked> {
     if !tables.held().is_empty() || tables.any_lock_held() {
         tables.record_clock(now.at)?;
     }
     locks::tick(tables, now)?;
+    if let Err(refusal) = publications::publish(tables, Publish { limit: PUBLICATIONS_MAX }, now)? {
+        return Ok(Err(refusal));
+    }
     let spent = tables.held().lapsed(now.at, &|held| held.last_chance, GIVE_UPS_MAX);
     let mut given_up = Vec::new();
     for id in spent {

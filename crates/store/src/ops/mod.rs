@@ -14,6 +14,7 @@ mod ledger;
 mod locks;
 mod objects;
 mod outbox;
+mod publications;
 mod submit;
 mod verbs;
 mod wishes;
@@ -106,12 +107,13 @@ fn apply_to_effects(tables: &mut dyn Tables, command: Command, now: Moment) -> O
             outbox::progress(tables, asked, now)?.map(Answer::TellProgress)
         }
         Command::Forget(asked) => forget::forget(tables, &asked)?.map(Answer::Forget),
+        Command::Publish(asked) => publications::publish(tables, asked, now)?.map(Answer::Publish),
         other => unreachable!("the caller has taken {other:?}"),
     })
 }
 
 /// Writes what a rule answered: the record if it changed, the journal, the pins of attempts that
-/// were closed, and the notifications of what happened.
+/// were closed, the notifications of what happened, and which publications are due now.
 fn write<A>(
     tables: &mut dyn Tables,
     before: Option<&Job>,
@@ -122,6 +124,7 @@ fn write<A>(
         return Ok((job, answer));
     }
     tables.put_job(before, &job)?;
+    publications::follow(tables, before, &job)?;
     for attempt in job.attempts.iter().filter(|attempt| attempt.closed.is_some()) {
         let was_open = before
             .and_then(|before| before.attempt(attempt.token))

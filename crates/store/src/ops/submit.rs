@@ -1,11 +1,12 @@
 //! Submitting.
 
 use palisade_core::{
-    Digest, Invalid, JobId, Number, Refusal,
+    Digest, Invalid, JobId, Number, ObjectKey, Refusal,
     blob::{Blob, BlobState},
     history::Joined,
     job::Job,
     lease::Moment,
+    object::NumberKind,
     spec::JobKey,
     transition::{self, Destination, Wish},
 };
@@ -21,13 +22,15 @@ use super::{Outcome, collect::keep_again, ledger::Request, write};
 pub(super) fn submit(tables: &mut dyn Tables, submit: Submit, now: Moment) -> Outcome<Submitted> {
     let Submit { wish, request_id } = submit;
     let scope = Scope::Tenant(wish.tenant.clone());
-    // Same key, same rendering: the key is what makes two wishes under one id the same.
     let key = wish.spec.key();
-    let request = Request::new(scope, request_id, key.0);
+    let request = Request::new(scope, request_id, asked(key, wish.publish.as_ref()));
     match request.answered(tables)? {
         Ok(None) => {}
         Ok(Some(answer)) => return Ok(Ok(answer)),
         Err(refusal) => return Ok(Err(refusal)),
+    }
+    if let Some(refusal) = guarded_by_grants(tables, wish.publish.as_ref())? {
+        return Ok(Err(refusal));
     }
     let inputs = match present_inputs(tables, &wish)? {
         Ok(inputs) => inputs,
@@ -36,6 +39,25 @@ pub(super) fn submit(tables: &mut dyn Tables, submit: Submit, now: Moment) -> Ou
     let submitted = place(tables, wish, key, inputs, now)?;
     request.keep(tables, &submitted)?;
     Ok(Ok(submitted))
+}
+
+/// What makes two wishes under one id the same: the key, for it tells the rendering, and the name
+/// that it is to have.
+fn asked(key: JobKey, publish: Option<&ObjectKey>) -> Digest {
+    match publish {
+        None => key.0,
+        Some(name) => Digest::of(format!("{key} published as {name}").as_bytes()),
+    }
+}
+
+/// A name that holders write for themselves is refused at once, rather than after the rendering.
+fn guarded_by_grants(
+    tables: &mut dyn Tables,
+    publish: Option<&ObjectKey>,
+) -> Result<Option<Refusal>, Fault> {
+    let Some(key) = publish else { return Ok(None) };
+    let object = tables.object(key)?.filter(|object| object.kind == NumberKind::Grants);
+    Ok(object.map(|object| Refusal::WrongKind { key: object.key, kind: object.kind }))
 }
 
 /// Every input must be there before the job is: it is kept from then on.
@@ -85,14 +107,14 @@ fn place(
     match transition::decide(live.is_some(), whole, wish.fresh) {
         Destination::Join => {
             let job = load(tables, live.expect("decided by it"))?;
-            join(tables, job, submission, now)
+            join(tables, job, (submission, wish.publish), now)
         }
         Destination::Cache => {
             let job = complete.expect("decided by it");
             // It may have been released, and its outputs be there still: they are wanted again.
             let missing = keep_again(tables, job.id)?;
             debug_assert!(missing.is_empty(), "the cache was asked whether they are there");
-            join(tables, job, submission, now)
+            join(tables, job, (submission, wish.publish), now)
         }
         Destination::New => {
             let (job, ()) = write(tables, None, transition::create(submission, wish, now.at))?;
@@ -115,11 +137,12 @@ fn load(tables: &mut dyn Tables, id: JobId) -> Result<Job, Fault> {
 fn join(
     tables: &mut dyn Tables,
     job: Job,
-    submission: Number,
+    (submission, publish): (Number, Option<ObjectKey>),
     now: Moment,
 ) -> Result<Submitted, Fault> {
     let before = job.clone();
-    let (job, how) = write(tables, Some(&before), transition::join(job, submission, now.at))?;
+    let joined = transition::join(job, submission, publish, now.at);
+    let (job, how) = write(tables, Some(&before), joined)?;
     Ok(Submitted { job: job.id, submission, how })
 }
 

@@ -1,4 +1,4 @@
-//! Locks and fenced objects as the operations see them.
+//! Locks, fenced objects and publications as the operations see them.
 
 use palisade_core::{
     JobId, LockName, Number, ObjectKey, RequestId, Timestamp,
@@ -9,12 +9,12 @@ use palisade_core::{
 use crate::{
     fault::Fault,
     lock_book::must_be_durable,
-    tables::{LockTables, ObjectTables},
+    tables::{LockTables, ObjectTables, PublicationTables},
 };
 
 use super::{
     engine::SqliteEngine,
-    records::{lock, object},
+    records::{lock, object, publication},
 };
 
 impl LockTables for SqliteEngine {
@@ -77,5 +77,21 @@ impl ObjectTables for SqliteEngine {
 
     fn job_of_token(&mut self, token: Number) -> Result<Option<JobId>, Fault> {
         object::job_of_token(&self.connection, token)
+    }
+}
+
+impl PublicationTables for SqliteEngine {
+    fn publications_due(&mut self, limit: usize) -> Result<Vec<(Number, JobId)>, Fault> {
+        publication::due(&self.connection, limit)
+    }
+
+    fn put_publication_due(&mut self, submission: Number, job: JobId) -> Result<(), Fault> {
+        self.wrote = true;
+        publication::put(&self.connection, submission, job)
+    }
+
+    fn drop_publication_due(&mut self, submission: Number) -> Result<(), Fault> {
+        self.wrote = true;
+        publication::drop_due(&self.connection, submission)
     }
 }

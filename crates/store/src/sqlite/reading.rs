@@ -10,7 +10,7 @@ use rusqlite::{Connection, ToSql};
 
 use crate::{
     fault::Fault,
-    query::{JobFilter, JournalSpan, LeaseView, Query, View},
+    query::{JobFilter, JournalSpan, LeaseView, Query, View, resolve},
 };
 
 use super::{
@@ -55,6 +55,11 @@ pub(super) fn query(
             View::Locks(lock::list(connection, page)?.into_iter().map(as_it_is).collect())
         }
         Query::Object(key) => View::Object(object::read(connection, key)?.map(Box::new)),
+        Query::Resolve(key) => View::Resolve(resolve(
+            key,
+            |key| object::read(connection, key),
+            |id| job::manifest(connection, id),
+        )?),
         Query::Objects(page) => View::Objects(object::list(connection, page)?),
         Query::Unkept(scan) => {
             let (blobs, next) = collection::unkept(connection, scan)?;

@@ -136,6 +136,7 @@ fn job() -> Job {
         priority: 0,
         run_at: Timestamp(0),
         fresh: false,
+        publish: None,
     };
     create(Number::new(1).unwrap(), wish, Timestamp(0)).job
 }

@@ -3,7 +3,7 @@
 use crate::{
     Timestamp,
     history::Event,
-    job::{Attempt, CloseReason, Job, JobState},
+    job::{Attempt, CloseReason, Job, JobState, Submission},
     time::granted_span_ms,
 };
 
@@ -70,6 +70,14 @@ pub(super) fn step(before: &Job, after: &Job, history: &[Event], now: Timestamp)
         attempt_step(was, is, now);
     }
     assert!(after.submissions.len() >= before.submissions.len());
+    for (was, is) in before.submissions.iter().zip(&after.submissions) {
+        let decided = was.publication.as_ref().filter(|publication| publication.outcome.is_some());
+        if decided.is_some() {
+            assert_eq!(was.publication, is.publication, "what came of a publication stays");
+        }
+        let name = |submission: &Submission| submission.publication.clone().map(|one| one.key);
+        assert_eq!((was.number, name(was)), (is.number, name(is)));
+    }
     for event in history {
         assert_eq!((event.job(), event.at), (Some(after.id), now));
     }

@@ -45,6 +45,10 @@ pub(super) enum Happening {
         job: u8,
         submission: Option<u8>,
     },
+    Publish {
+        job: u8,
+        submission: u8,
+    },
     Tick {
         job: u8,
     },
@@ -72,8 +76,8 @@ fn verbs() -> impl Strategy<Value = Verb> {
 
 pub(super) fn happenings() -> impl Strategy<Value = Happening> {
     use Happening::{
-        Claim, Repeat, Restart, Retry, Say, SayAsStranger, SayElsewhere, Submit, Suspect, Tick,
-        Wait, Withdraw,
+        Claim, Publish, Repeat, Restart, Retry, Say, SayAsStranger, SayElsewhere, Submit, Suspect,
+        Tick, Wait, Withdraw,
     };
     let submission = || prop::option::weighted(0.8, any::<u8>());
     // Waits that end short of, at and past what a lease, a backoff and a backup wait for.
@@ -89,6 +93,8 @@ pub(super) fn happenings() -> impl Strategy<Value = Happening> {
         3 => any::<u8>().prop_map(|said| Repeat { said }),
         2 => (any::<u8>(), submission()).prop_map(|(job, submission)| Withdraw { job, submission }),
         3 => (any::<u8>(), submission()).prop_map(|(job, submission)| Retry { job, submission }),
+        5 => (any::<u8>(), any::<u8>())
+            .prop_map(|(job, submission)| Publish { job, submission }),
         2 => any::<u8>().prop_map(|job| Tick { job }),
         1 => any::<u8>().prop_map(|grant| Suspect { grant }),
         6 => waits.prop_map(|ms| Wait { ms }),

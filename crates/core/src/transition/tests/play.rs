@@ -57,7 +57,17 @@ impl Play {
 
     pub(super) fn happen(&mut self, happening: &Happening) {
         match *happening {
-            Happening::Submit { key, fresh } => drop(self.world.submit(key, fresh)),
+            Happening::Submit { key, fresh } => {
+                let name = if fresh { "clip" } else { "film" };
+                self.world.publish = name.parse().ok();
+                self.world.submit(key, fresh);
+            }
+            Happening::Publish { job, submission } => {
+                let job = self.job(job);
+                if let Some(number) = self.submission(job, Some(submission)) {
+                    self.world.publish(job, number);
+                }
+            }
             Happening::Claim { job, worker } => self.claim(self.job(job), worker),
             Happening::Say { grant, verb } => {
                 if let Some((job, pair)) = self.grant(grant) {

@@ -65,6 +65,9 @@ impl Mirror {
             | What::Suspected { token } => {
                 assert!(self.open.contains(token), "only an open attempt has time");
             }
+            What::Published { submission, .. } | What::NotPublished { submission, .. } => {
+                assert!(self.completed_by.is_some() && self.wanted_by.contains(submission));
+            }
             What::Refused { .. } | What::Paused { .. } | What::Retried => {}
             _ => panic!("no entry of a job: {event:?}"),
         }

@@ -51,5 +51,5 @@ fn joining_a_job_that_is_over_is_a_bug() {
     let (id, ..) = world.submit(0, false);
     world.cancel(id, crate::transition::Which::All).unwrap();
     let job = world.job(id).clone();
-    let _ = crate::transition::join(job, crate::Number::new(9).unwrap(), world.now.at);
+    let _ = crate::transition::join(job, crate::Number::new(9).unwrap(), None, world.now.at);
 }

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Digest, JobId, LeaseId, Number, RequestId, SessionId, Tenant, Timestamp, WorkerName,
+    Digest, JobId, LeaseId, Number, ObjectKey, RequestId, SessionId, Tenant, Timestamp, WorkerName,
     history::Event,
     job::{Failure, FailureKind, Job, Requeued},
     lease::{Moment, Pair, Start},
     manifest::{Manifest, Output},
+    object::Object,
     refusal::Refusal,
     retry::RetryPolicy,
     spec::Spec,
@@ -53,7 +54,12 @@ pub(super) struct World {
     pub(super) now: Moment,
     pub(super) policy: RetryPolicy,
     pub(super) backup_after_ms: Option<u64>,
+    /// Where whoever submits next wants the outputs.
+    pub(super) publish: Option<ObjectKey>,
     pub(super) jobs: BTreeMap<JobId, Job>,
+    /// What names point at, and which submission was the highest that they were given to.
+    pub(super) names: BTreeMap<ObjectKey, Object>,
+    pub(super) shown: BTreeMap<ObjectKey, Number>,
     counter: u64,
     mirrors: BTreeMap<JobId, Mirror>,
 }
@@ -64,13 +70,16 @@ impl World {
             now: Moment { at: Timestamp(1_000_000), life: 1 },
             policy: RetryPolicy::default(),
             backup_after_ms: None,
+            publish: None,
+            names: BTreeMap::new(),
+            shown: BTreeMap::new(),
             jobs: BTreeMap::new(),
             counter: 0,
             mirrors: BTreeMap::new(),
         }
     }
 
-    fn draw(&mut self) -> Number {
+    pub(super) fn draw(&mut self) -> Number {
         self.counter += 1;
         Number::new(self.counter).unwrap()
     }
@@ -103,7 +112,7 @@ impl World {
         };
         if let Some(id) = existing {
             let before = self.job(id).clone();
-            let applied = join(before.clone(), number, self.now.at);
+            let applied = join(before.clone(), number, self.publish.clone(), self.now.at);
             self.settle(&before, applied);
             return (id, number, to);
         }
@@ -115,6 +124,7 @@ impl World {
             priority: 0,
             run_at: self.now.at,
             fresh,
+            publish: self.publish.clone(),
         };
         let Applied { job, answer: (), history } = create(number, wish, self.now.at);
         audit::record(&job);
@@ -211,7 +221,7 @@ impl World {
         }
     }
 
-    fn settle<A>(&mut self, before: &Job, applied: Applied<A>) -> A {
+    pub(super) fn settle<A>(&mut self, before: &Job, applied: Applied<A>) -> A {
         let Applied { job, answer, history } = applied;
         audit::step(before, &job, &history, self.now.at);
         self.follow(job, &history);

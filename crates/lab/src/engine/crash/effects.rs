@@ -1,4 +1,4 @@
-//! Locks and fenced objects as the real operations see them.
+//! Locks, fenced objects and publications as the real operations see them.
 //!
 //! What a restart of the real store forgets is forgotten here: waiters, whose connections broke
 //! with it, and a lock's renewals but the first of each life.
@@ -14,7 +14,7 @@ use palisade_core::{
 use palisade_store::{
     fault::Fault,
     lock_book::must_be_durable,
-    tables::{LockTables, ObjectTables},
+    tables::{LockTables, ObjectTables, PublicationTables},
 };
 
 use crate::sabotage::locks as bent;
@@ -124,5 +124,24 @@ impl ObjectTables for CrashEngine {
     fn job_of_token(&mut self, token: Number) -> Result<Option<JobId>, Fault> {
         let of_token = self.live.jobs.values().find(|job| job.attempt(token).is_some());
         Ok(of_token.map(|job| job.id))
+    }
+}
+
+impl PublicationTables for CrashEngine {
+    fn publications_due(&mut self, limit: usize) -> Result<Vec<(Number, JobId)>, Fault> {
+        let due = self.live.publications_due.iter().take(limit);
+        Ok(due.map(|(submission, job)| (*submission, *job)).collect())
+    }
+
+    fn put_publication_due(&mut self, submission: Number, job: JobId) -> Result<(), Fault> {
+        self.room()?;
+        self.live.publications_due.insert(submission, job);
+        Ok(())
+    }
+
+    fn drop_publication_due(&mut self, submission: Number) -> Result<(), Fault> {
+        self.room()?;
+        self.live.publications_due.remove(&submission);
+        Ok(())
     }
 }

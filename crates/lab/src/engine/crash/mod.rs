@@ -13,7 +13,7 @@ mod tables;
 
 pub(crate) use records::Records;
 
-use std::rc::Rc;
+use std::{convert::Infallible, rc::Rc};
 
 use palisade_core::{
     Number, Timestamp,
@@ -26,7 +26,7 @@ use palisade_store::{
     command::{Answer, Command},
     lease_book::LeaseBook,
     ops,
-    query::{JournalSpan, LeaseView, Query, View},
+    query::{JournalSpan, LeaseView, Query, View, resolve},
     tables::HeldLeases,
 };
 
@@ -210,6 +210,15 @@ impl Engine for CrashEngine {
             }
             Query::Object(key) => {
                 View::Object(self.live.objects.get(key).map(|one| Box::new((**one).clone())))
+            }
+            Query::Resolve(key) => {
+                let manifest = |id| {
+                    let job: Option<&Rc<Job>> = self.live.jobs.get(&id);
+                    Ok(job.and_then(|job| Some(job.completion.as_ref()?.manifest.clone())))
+                };
+                let object = |key: &_| Ok(self.live.objects.get(key).map(|one| (**one).clone()));
+                let Ok::<_, Infallible>(resolved) = resolve(key, object, manifest);
+                View::Resolve(resolved)
             }
             Query::Objects(page) => {
                 let all = self.live.objects.values().filter(|one| one.is_readable());

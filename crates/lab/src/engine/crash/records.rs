@@ -43,6 +43,8 @@ pub struct Records {
     pub endpoints: BTreeMap<EndpointId, Rc<Endpoint>>,
     /// What is told.
     pub outbox: BTreeMap<Number, Rc<Delivery>>,
+    /// Publications that are due.
+    pub publications_due: BTreeMap<Number, JobId>,
     /// How much of the journal belongs to it.
     pub journal_length: usize,
     /// The clock as recorded last.
@@ -73,6 +75,7 @@ impl Records {
             objects: BTreeMap::new(),
             endpoints: BTreeMap::new(),
             outbox: BTreeMap::new(),
+            publications_due: BTreeMap::new(),
             journal_length: 0,
             clock: now,
             life: 1,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use palisade_core::{
     InputName, JobId, ParameterName,
     job::{Completion, DeadLetter, Job},
+    manifest::Manifest,
     retry::RetryPolicy,
     spec::{InputRef, JobKey, Spec},
 };
@@ -54,6 +55,20 @@ pub(in crate::sqlite) fn read(connection: &Connection, id: JobId) -> Result<Opti
     match rows.next().map_err(fault)? {
         None => Ok(None),
         Some(row) => decode(connection, &Columns::new("job", row)).map(Some),
+    }
+}
+
+/// The outputs of a job, if it is complete.
+pub(in crate::sqlite) fn manifest(
+    connection: &Connection,
+    id: JobId,
+) -> Result<Option<Manifest>, Fault> {
+    let sql = "SELECT id, manifest FROM jobs WHERE id = ?1 AND manifest IS NOT NULL";
+    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+    let mut rows = statement.query([number(id.0)]).map_err(fault)?;
+    match rows.next().map_err(fault)? {
+        None => Ok(None),
+        Some(row) => Columns::new("job", row).json(1).map(Some),
     }
 }
 

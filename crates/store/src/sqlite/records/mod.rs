@@ -10,5 +10,6 @@ pub(super) mod lock;
 pub(super) mod meta;
 pub(super) mod object;
 pub(super) mod outbox;
+pub(super) mod publication;
 pub(super) mod request;
 pub(super) mod submission;

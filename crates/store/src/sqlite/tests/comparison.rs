@@ -7,7 +7,7 @@ use palisade_core::{Number, Timestamp, blob::collect::Stage};
 
 use crate::{
     memory::MemoryEngine,
-    query::{Cases, JobFilter, Query, Scan},
+    query::{Cases, JobFilter, Page, Query, Scan},
     sqlite::{GAP_MS, Place, SqliteEngine},
 };
 
@@ -78,12 +78,17 @@ impl Twins {
             Query::Events { after: 17, limit: 31 },
             Query::Leases,
             Query::Counts,
+            Query::Objects(Page { limit: usize::MAX, ..Page::default() }),
         ];
         let scan = Scan { after: Number::ZERO, length: 20 };
         let until = self.now;
         queries.extend([Query::Unkept(scan), Query::PastJobs { scan, until }]);
         for stage in [Stage::Idle, Stage::Condemned, Stage::Cleared] {
             queries.push(Query::Cases(Cases { stage, until, limit: 10 }));
+        }
+        for name in Generator::names() {
+            queries.push(Query::Object(name.clone()));
+            queries.push(Query::Resolve(name));
         }
         for state in palisade_core::job::JobState::ALL {
             let filter = JobFilter { state: Some(state), limit: 10, ..JobFilter::default() };
@@ -103,6 +108,7 @@ impl Twins {
     }
 }
 
+/// Answers how often what happened.
 fn run(seed: u64) -> Seen {
     let mut twins = Twins::new(seed);
     let mut generator = Generator::new(seed);
@@ -125,9 +131,9 @@ fn seeds() -> Vec<u64> {
 
 #[test]
 fn random_commands_come_to_the_same_on_sqlite_and_on_the_reference() {
-    let mut all = Seen::default();
-    for seed in seeds() {
-        let seen = run(seed);
+    let (seeds, mut all) = (seeds(), Seen::default());
+    for seed in &seeds {
+        let seen = run(*seed);
         all.granted += seen.granted;
         all.completed += seen.completed;
         all.locked += seen.locked;
@@ -135,9 +141,11 @@ fn random_commands_come_to_the_same_on_sqlite_and_on_the_reference() {
         all.condemned += seen.condemned;
         all.forgotten += seen.forgotten;
         all.delivered += seen.delivered;
+        all.published += seen.published;
     }
     // A comparison of refusals alone would prove little.
     assert!(all.completed > 10 && all.granted > 100, "{all:?}");
     assert!(all.locked > 100 && all.written > 10, "{all:?}");
     assert!(all.condemned > 10 && all.forgotten > 10 && all.delivered > 10, "{all:?}");
+    assert!(all.published >= seeds.len(), "{all:?}");
 }

@@ -13,6 +13,7 @@ mod driver;
 mod full;
 mod killed;
 mod lock;
+mod publications;
 mod restart;
 mod restart_locks;
 mod retention;

@@ -5,9 +5,10 @@ mod effects;
 mod outbox;
 
 use palisade_core::{
-    Digest, JobId, LeaseId, Number, Tenant, Timestamp,
+    Digest, JobId, LeaseId, Number, ObjectKey, Tenant, Timestamp,
     job::{Failure as FailureReport, FailureKind},
     lease::Pair,
+    object::Condition,
     transition::{Which, Wish},
 };
 
@@ -15,7 +16,8 @@ use crate::{
     Failure,
     command::{
         Answer, BeginBlob, Cancel, Claim, Collect, Command, Complete, Fail, FinishBlob,
-        ForgetBlobs, Heartbeat, MarkCleared, Pin, Release, ReleaseJobs, Retry, Submit, Suspect,
+        ForgetBlobs, Heartbeat, MarkCleared, Pin, Publish, PutObject, Release, ReleaseJobs, Retry,
+        Submit, Suspect,
     },
     conformance::bench::{capability, manifest, request, session, wish_for},
 };
@@ -25,6 +27,8 @@ use outbox::Deliveries;
 const WORKERS: [&str; 3] = ["alice", "bob", "carol"];
 const SOURCES: u64 = 6;
 const OUTPUTS: u64 = 4;
+/// Names to publish under; holders write some of them too.
+const NAMES: [&str; 4] = ["film", "films/monday", "films", "films/monday/video.mp4"];
 
 /// How often what happened.
 #[derive(Debug, Default, Clone, Copy)]
@@ -38,6 +42,7 @@ pub(super) struct Seen {
     pub(super) condemned: usize,
     pub(super) forgotten: usize,
     pub(super) delivered: usize,
+    pub(super) published: usize,
 }
 
 pub(super) struct Generator {
@@ -76,6 +81,10 @@ impl Generator {
 
     pub(super) fn jobs(&self) -> Vec<JobId> {
         self.jobs.clone()
+    }
+
+    pub(super) fn names() -> [ObjectKey; 4] {
+        NAMES.map(|name| name.parse().expect("a key"))
     }
 
     pub(super) fn blobs() -> Vec<Digest> {
@@ -123,7 +132,7 @@ impl Generator {
         {
             return again;
         }
-        let command = match self.below(36) {
+        let command = match self.below(38) {
             0..=3 => self.submit(now),
             4..=7 => self.claim(),
             8..=9 => self.heartbeat(),
@@ -141,6 +150,11 @@ impl Generator {
             24 => Command::Suspect(Suspect { session: session(self.worker()), seen_at: now }),
             25 => Command::Tick,
             26..=30 => self.outbox(),
+            31 => {
+                let limit = usize::try_from(self.below(3)).expect("small");
+                Command::Publish(Publish { limit })
+            }
+            32 => self.put(),
             _ => self.effect(),
         };
         self.asked.push(command.clone());
@@ -163,8 +177,10 @@ impl Generator {
         wish.backup_after_ms = (self.below(3) == 0).then_some(700);
         let priority = i16::try_from(self.below(3)).expect("small");
         let run_at = if self.below(4) == 0 { now.plus_ms(2_000) } else { Timestamp(0) };
-        let fresh = self.below(5) == 0;
-        let wish = Wish { priority, run_at, fresh, ..wish };
+        // Often enough that not every wish is answered by what was rendered first.
+        let fresh = self.below(2) == 0;
+        let publish = (self.below(2) == 0).then(|| self.name());
+        let wish = Wish { priority, run_at, fresh, publish, ..wish };
         let request_id = match self.below(3) {
             0 => None,
             // Sometimes an id that another wish had.
@@ -260,6 +276,26 @@ impl Generator {
         Command::Retry(Retry { job, submission, request_id })
     }
 
+    fn name(&mut self) -> ObjectKey {
+        // The last is left to holders mostly: a name is one kind's for ever.
+        let index = usize::try_from(self.below(13) / 4).expect("small");
+        NAMES[index].parse().expect("a key")
+    }
+
+    fn put(&mut self) -> Command {
+        let (_, pair) = self.named();
+        let index = if self.below(10) == 0 { 0 } else { NAMES.len() - 1 };
+        Command::PutObject(PutObject {
+            key: NAMES[index].parse().expect("a key"),
+            pair,
+            op: 1 + self.below(3),
+            digest: self.pick(&Self::blobs()).expect("there are some"),
+            generation: Number::ZERO,
+            media_type: "video/mp4".to_owned(),
+            condition: Condition::None,
+        })
+    }
+
     fn begin(&mut self, now: Timestamp) -> Command {
         let digest = self.pick(&Self::blobs()).expect("there are some");
         let pin = if self.below(2) == 0 {
@@ -324,6 +360,7 @@ impl Generator {
                 self.generations.push((place.digest, place.generation));
             }
             (_, Ok(Answer::Complete(_))) => self.seen.completed += 1,
+            (_, Ok(Answer::Publish(done))) => self.seen.published += done.carried_out.len(),
             (_, Ok(Answer::Collect(condemned))) => self.seen.condemned += condemned.places.len(),
             (_, Ok(Answer::ForgetBlobs(forgotten))) => {
                 self.seen.forgotten += forgotten.places.len();
