@@ -58,12 +58,7 @@ pub enum Keeper {
 ///   renewals that live in memory alone.
 /// - `draw` never answers a number twice, whatever happens to the transaction.
 pub trait Tables:
-    LockTables
-    + ObjectTables
-    + CollectorTables
-    + OutboxTables
-    + PublicationTables
-    + RetentionTables
+    LockTables + ObjectTables + CollectorTables + OutboxTables + PublicationTables + RetentionTables
 {
     /// Draws the next number.
     fn draw(&mut self) -> Result<Number, Fault>;

@@ -9,8 +9,8 @@ mod webhooks;
 mod workers;
 
 pub use blobs::{Download, Upload, file_pieces};
-pub use objects::{ObjectDownload, ObjectHead, ObjectWrite, Part};
 pub use events::{EventStream, EventsFrom};
+pub use objects::{ObjectDownload, ObjectHead, ObjectWrite, Part};
 pub use workers::SessionStream;
 
 use std::time::Duration;

@@ -16,8 +16,8 @@ pub mod lock_requests;
 pub mod locks;
 pub mod objects;
 pub mod outbox;
-pub mod retention;
 pub mod publications;
+pub mod retention;
 pub mod retry;
 pub mod submit;
 

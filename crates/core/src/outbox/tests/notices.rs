@@ -27,14 +27,15 @@ fn wish() -> Wish {
         priority: 0,
         run_at: NOW,
         fresh: false,
+        publish: None,
     }
 }
 
 /// Job j1 with the submissions 1, 2 and 3, of which 2 was withdrawn.
 fn job() -> Job {
     let job = transition::create(number(1), wish(), NOW).job;
-    let job = transition::join(job, number(2), NOW).job;
-    let job = transition::join(job, number(3), NOW).job;
+    let job = transition::join(job, number(2), None, NOW).job;
+    let job = transition::join(job, number(3), None, NOW).job;
     transition::cancel(job, Which::One(number(2)), NOW).unwrap().job
 }
 
@@ -108,7 +109,7 @@ fn what_changes_nothing_is_told_to_nobody() {
 fn a_wish_that_a_finished_job_answers_is_told_alone() {
     let (before, pair) = claimed(job(), 4);
     let complete = complete(before, pair, 1);
-    let cached = transition::join(complete.clone(), number(7), NOW).job;
+    let cached = transition::join(complete.clone(), number(7), None, NOW).job;
     assert_eq!(whom(&complete, &cached), [(7, "job.completed", Some(4))]);
 }
 
