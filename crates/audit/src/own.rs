@@ -133,26 +133,13 @@ impl Translator {
         let mut telling = Telling { at: event.at, position, sink };
         match &event.what {
             What::Granted { token, worker, ttl_ms, backup, .. } => {
-                // A backup is granted beside a live attempt on purpose: its lease is its own.
-                let resource = if *backup {
+                let whose = if *backup {
+                    // Granted beside a live attempt on purpose: its lease is its own.
                     format!("{} (backup {token})", event.subject)
                 } else {
                     event.subject.to_string()
                 };
-                let known = Known {
-                    worker: worker.to_string(),
-                    resource,
-                    granted_at: event.at,
-                    lapsed: false,
-                    closed: None,
-                };
-                let entry = Entry {
-                    ttl_ms: Some(*ttl_ms),
-                    token: Some(token.get()),
-                    ..telling.entry(&known, EventKind::Acquired)
-                };
-                (telling.sink)(&entry);
-                self.attempts.insert(*token, known);
+                self.grant(*token, (worker.to_string(), whose), *ttl_ms, &mut telling);
             }
             What::Renewed { token } => {
                 if let Some(known) = self.attempts.get(token) {
@@ -202,10 +189,29 @@ impl Translator {
             // What was told to others afterwards changes nothing of the attempts.
             | What::NotificationDelivered(_)
             | What::NotificationDead(_)
-            | What::NotificationAgain(_)             // The attempt's one effect is its completion; these follow from it.
+            | What::NotificationAgain(_)
+            // The attempt's one effect is its completion; these follow from it.
             | What::Published { .. }
             | What::NotPublished { .. } => {}
         }
+    }
+
+    fn grant(
+        &mut self,
+        token: Number,
+        (worker, resource): (String, String),
+        ttl_ms: u64,
+        telling: &mut Telling<'_>,
+    ) {
+        let granted_at = telling.at;
+        let known = Known { worker, resource, granted_at, lapsed: false, closed: None };
+        let entry = Entry {
+            ttl_ms: Some(ttl_ms),
+            token: Some(token.get()),
+            ..telling.entry(&known, EventKind::Acquired)
+        };
+        (telling.sink)(&entry);
+        self.attempts.insert(token, known);
     }
 
     fn close(&mut self, token: Number, reason: CloseReason, telling: &mut Telling<'_>) {

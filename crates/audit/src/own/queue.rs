@@ -145,7 +145,9 @@ mod tests {
 
     fn found(jobs: &[QueuedJob<'_>], now_min: u64) -> Vec<Finding> {
         let mut queue = Queue::default();
-        jobs.iter().for_each(|job| queue.job(*job));
+        for job in jobs {
+            queue.job(*job);
+        }
         queue.finish(at(now_min))
     }
 

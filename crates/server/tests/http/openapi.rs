@@ -69,10 +69,7 @@ async fn what_is_answered_is_what_is_described() {
     check("POST", &at("release"), pair).await;
     check("POST", "/v1/claims", claim("c1")).await;
     let grant = house.grant("s1", "c2").await;
-    let mut failure = json!({ "token": grant.token, "lease": grant.lease });
-    (failure["reason"], failure["message"]) = (json!("bad_input"), json!("no"));
-    failure["final"] = json!(true);
-    check("POST", &at("fail"), failure).await;
+    check("POST", &at("fail"), final_failure(grant.token, &grant.lease)).await;
     check("GET", &format!("/v1/jobs/{job}"), Value::Null).await;
     check("POST", &at("retry"), json!({})).await;
     let grant = house.grant("s1", "c3").await;
@@ -105,6 +102,11 @@ async fn what_is_answered_is_what_is_described() {
     let all = document["paths"].as_object().unwrap().values();
     let all = all.flat_map(|methods| methods.as_object().unwrap().values());
     assert_eq!(all.count() - seen.len(), 14);
+}
+
+fn final_failure(token: u64, lease: &str) -> Value {
+    let reason = "bad_input";
+    json!({ "token": token, "lease": lease, "reason": reason, "message": "no", "final": true })
 }
 
 fn operation<'a>(document: &'a Value, method: &str, path: &str) -> &'a Value {

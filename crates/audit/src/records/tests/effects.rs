@@ -77,9 +77,15 @@ fn check(
     (1..).zip(store.journal.iter().chain(journal)).for_each(|(at, event)| {
         checker.event(at, event);
     });
-    lock.iter().for_each(|lock| checker.lock(lock));
-    grants.iter().for_each(|grant| checker.lock_grant(grant));
-    object.iter().for_each(|object| checker.object(object));
+    for lock in lock {
+        checker.lock(&lock);
+    }
+    for grant in grants {
+        checker.lock_grant(grant);
+    }
+    for object in object {
+        checker.object(&object);
+    }
     checker.finish().into_iter().map(|found| (found.rule, found.record)).collect()
 }
 

@@ -13,7 +13,7 @@ mod tables;
 
 pub(crate) use records::Records;
 
-use std::{convert::Infallible, rc::Rc};
+use std::rc::Rc;
 
 use palisade_core::{
     Number, Timestamp,
@@ -26,7 +26,7 @@ use palisade_store::{
     command::{Answer, Command},
     lease_book::LeaseBook,
     ops,
-    query::{JournalSpan, LeaseView, Query, View, resolve},
+    query::{JournalSpan, LeaseView, Query, View},
     tables::HeldLeases,
 };
 
@@ -211,15 +211,7 @@ impl Engine for CrashEngine {
             Query::Object(key) => {
                 View::Object(self.live.objects.get(key).map(|one| Box::new((**one).clone())))
             }
-            Query::Resolve(key) => {
-                let manifest = |id| {
-                    let job: Option<&Rc<Job>> = self.live.jobs.get(&id);
-                    Ok(job.and_then(|job| Some(job.completion.as_ref()?.manifest.clone())))
-                };
-                let object = |key: &_| Ok(self.live.objects.get(key).map(|one| (**one).clone()));
-                let Ok::<_, Infallible>(resolved) = resolve(key, object, manifest);
-                View::Resolve(resolved)
-            }
+            Query::Resolve(key) => View::Resolve(self.live.resolved(key)),
             Query::Objects(page) => {
                 let all = self.live.objects.values().filter(|one| one.is_readable());
                 let shown = all.filter(|one| page.shows(one.key.as_str()));

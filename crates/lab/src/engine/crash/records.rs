@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    convert::Infallible,
     rc::Rc,
 };
 
@@ -14,7 +15,10 @@ use palisade_core::{
     outbox::{Delivery, Endpoint, EndpointId},
     spec::JobKey,
 };
-use palisade_store::tables::{Keeper, Recorded, Scope};
+use palisade_store::{
+    query::{Resolved, resolve},
+    tables::{Keeper, Recorded, Scope},
+};
 
 /// Everything that a commit makes durable.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,6 +90,17 @@ impl Records {
     pub fn newest_blob(&self, digest: Digest) -> Option<Blob> {
         let generations = (digest, Number::ZERO)..=(digest, Number::MAX);
         self.blobs.range(generations).next_back().map(|(_, blob)| *blob)
+    }
+
+    /// What a key is read as.
+    pub fn resolved(&self, key: &ObjectKey) -> Option<Box<Resolved>> {
+        let manifest = |id| {
+            let job: Option<&Rc<Job>> = self.jobs.get(&id);
+            Ok(job.and_then(|job| Some(job.completion.as_ref()?.manifest.clone())))
+        };
+        let object = |key: &_| Ok(self.objects.get(key).map(|one| (**one).clone()));
+        let Ok::<_, Infallible>(resolved) = resolve(key, object, manifest);
+        resolved
     }
 
     /// The newest job of a key in a fitting state.
