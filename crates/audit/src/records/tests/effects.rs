@@ -77,13 +77,13 @@ fn check(
     (1..).zip(store.journal.iter().chain(journal)).for_each(|(at, event)| {
         checker.event(at, event);
     });
-    for lock in lock {
+    if let Some(lock) = lock {
         checker.lock(&lock);
     }
     for grant in grants {
         checker.lock_grant(grant);
     }
-    for object in object {
+    if let Some(object) = object {
         checker.object(&object);
     }
     checker.finish().into_iter().map(|found| (found.rule, found.record)).collect()
