@@ -22,7 +22,8 @@ pub(crate) struct Args {
 /// Flags that every verb takes.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct Common {
-    /// The server's address, for the verbs that are its clients.
+    /// The server's address, for the verbs that are its clients; or several servers' of one store,
+    /// separated by commas: one that does not answer is left for the next.
     #[arg(long, global = true, env = "PALISADE_SERVER", value_name = "URL")]
     pub(crate) server: Option<String>,
     /// Print JSON instead of tables and bars.

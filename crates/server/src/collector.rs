@@ -20,7 +20,7 @@ use palisade_store::{
     query::{Cases, Query, Scan, View},
 };
 
-use crate::app::App;
+use crate::{app::App, duty::Duty};
 
 /// How many records one round looks at, of each kind.
 const STRETCH: usize = 5_000;
@@ -207,11 +207,15 @@ impl Collector {
 pub(crate) async fn keep_collecting(app: App) {
     let settings = app.config.collection.clone();
     let every = settings.every;
+    let mut duty = Duty::new(&app, "collection", every);
     let mut collector = Collector::new(Arc::clone(&app.store), Arc::clone(&app.blobs), settings);
     loop {
-        tokio::time::sleep(every).await;
-        if app.stopping.is_cancelled() {
-            return;
+        tokio::select! {
+            () = tokio::time::sleep(every) => {}
+            () = app.stopping.cancelled() => return duty.hand_over().await,
+        }
+        if !duty.is_ours().await {
+            continue;
         }
         match collector.round().await {
             Ok(tally) if tally == Tally::default() => {}

@@ -12,7 +12,7 @@ use palisade_store::{
 };
 use tokio::sync::{broadcast, mpsc};
 
-use crate::app::App;
+use crate::{app::App, duty::Duty};
 
 /// Tells everybody who waits what was committed. Ends with the store.
 pub(crate) async fn tell_news(app: App, mut changes: broadcast::Receiver<Batch>) {
@@ -84,8 +84,13 @@ const BREATH: Duration = Duration::from_millis(200);
 /// Forgets what is old, one small step at a time.
 pub(crate) async fn forget(app: App) {
     let Some(retention) = app.config.keep_history else { return };
+    let mut duty = Duty::new(&app, "retention", app.config.forget_every);
     let mut after = 0;
     loop {
+        if !duty.is_ours().await {
+            tokio::time::sleep(app.config.forget_every).await;
+            continue;
+        }
         let now = app.store.now();
         let step = Forget {
             journal_before: retention.journal_before(now),
@@ -105,7 +110,11 @@ pub(crate) async fn forget(app: App) {
             }
         };
         after = next.unwrap_or(0);
-        tokio::time::sleep(if next.is_some() { BREATH } else { app.config.forget_every }).await;
+        let pause = if next.is_some() { BREATH } else { app.config.forget_every };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = app.stopping.cancelled() => return duty.hand_over().await,
+        }
     }
 }
 

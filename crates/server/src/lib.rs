@@ -12,6 +12,7 @@ mod claims;
 mod collector;
 mod config;
 mod dispatch;
+mod duty;
 mod edge;
 
 mod job_waits;

@@ -40,6 +40,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// The clock by which this store counts deadlines.
     fn now(&self) -> Timestamp;
+
+    /// Whether other servers may be working on the same records.
+    fn is_shared(&self) -> bool {
+        false
+    }
 }
 
 /// Conveniences over every store.

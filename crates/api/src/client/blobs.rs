@@ -105,7 +105,7 @@ impl Client {
         let body = Body::wrap_stream(file_pieces(file));
         let mut request = self
             .http
-            .request(Method::PUT, format!("{}/v1/blobs/{digest}", self.base))
+            .request(Method::PUT, format!("{}/v1/blobs/{digest}", self.url()))
             .header("content-length", size_bytes)
             .body(body);
         if let Upload::Output { job, pair } = purpose {
@@ -119,13 +119,13 @@ impl Client {
 
     /// Streams a blob.
     pub async fn blob(&self, digest: Digest) -> Result<Download, ClientError> {
-        let url = format!("{}/v1/blobs/{digest}", self.base);
+        let url = format!("{}/v1/blobs/{digest}", self.url());
         self.download(self.http.get(url)).await
     }
 
     /// Streams a job's output.
     pub async fn output(&self, job: &str, name: &str) -> Result<Download, ClientError> {
-        let url = format!("{}/v1/jobs/{job}/outputs/{name}", self.base);
+        let url = format!("{}/v1/jobs/{job}/outputs/{name}", self.url());
         self.download(self.http.get(url)).await
     }
 
@@ -151,7 +151,7 @@ impl Download {
 
     /// The next piece. None: all of it has come. A connection that ends early is an error.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
-        self.chunks.next().await.transpose().map_err(|error| self.client.lost(error))
+        self.chunks.next().await.transpose().map_err(|error| self.client.broken(error))
     }
 }
 

@@ -27,7 +27,7 @@ impl Client {
             EventsFrom::Now => "&after=now".to_owned(),
             EventsFrom::After(position) => format!("&after={position}"),
         };
-        let url = format!("{}/v1/events?follow={follow}{after}", self.base);
+        let url = format!("{}/v1/events?follow={follow}{after}", self.url());
         let response = self.send(self.http.get(url)).await?;
         let chunks = response.bytes_stream().boxed();
         Ok(EventStream { client: self.clone(), chunks, rest: Vec::new() })
@@ -62,7 +62,7 @@ impl EventStream {
             match self.chunks.next().await {
                 None => return Ok(None),
                 Some(chunk) => {
-                    let chunk = chunk.map_err(|error| self.client.lost(error))?;
+                    let chunk = chunk.map_err(|error| self.client.broken(error))?;
                     self.rest.extend_from_slice(&chunk);
                 }
             }

@@ -74,7 +74,7 @@ impl Client {
 
     /// Whether the server is there and serves.
     pub async fn ready(&self) -> Result<(), ClientError> {
-        let request = self.http.get(format!("{}/readyz", self.base)).timeout(CALL_TIMEOUT);
+        let request = self.http.get(format!("{}/readyz", self.url())).timeout(CALL_TIMEOUT);
         self.send(request).await.map(|_| ())
     }
 }

@@ -5,6 +5,7 @@ mod events;
 mod jobs;
 mod locks;
 mod objects;
+mod servers;
 mod webhooks;
 mod workers;
 
@@ -13,7 +14,7 @@ pub use events::{EventStream, EventsFrom};
 pub use objects::{ObjectDownload, ObjectHead, ObjectWrite, Part};
 pub use workers::SessionStream;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use reqwest::{
     Method, RequestBuilder, Response, StatusCode,
@@ -22,6 +23,8 @@ use reqwest::{
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::Problem;
+
+use servers::Servers;
 
 /// Why a call came to nothing, told apart by what the caller can do.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +44,7 @@ pub enum ClientError {
     /// The request may have been done, but its answer was lost. Ask again with the same ids.
     #[error("the answer of {url} was lost; the outcome is unknown")]
     Unknown {
-        /// The server's address.
+        /// The address of the server that is asked now.
         url: String,
         /// Why.
         #[source]
@@ -108,15 +111,23 @@ impl ClientError {
     }
 }
 
-/// A client of one server. Cheap to clone.
+/// A client of one store, through one server or any of several. Cheap to clone; clones go from
+/// server to server together.
+///
+/// A server that cannot be reached is left for the next, within the same call: nothing was done
+/// there. One whose answer is lost, or that says that it cannot serve now, is left too, and the
+/// caller is told: only the caller knows whether the same request may be asked again.
 #[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
-    base: String,
+    servers: Arc<Servers>,
     /// Sent with every request.
     headers: HeaderMap,
 }
 
+/// What a server, or what stands before it, answers when another one had better be asked next.
+const AWAY: [StatusCode; 3] =
+    [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a call may take that neither waits nor carries a file.
@@ -126,9 +137,10 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 const KEEPALIVE: Duration = Duration::from_secs(20);
 
 impl Client {
-    /// A client of the server at `url` (`http://127.0.0.1:7070`).
+    /// A client of the server at `url` (`http://127.0.0.1:7070`), or of several that serve one
+    /// store, their addresses separated by commas.
     pub fn new(url: &str) -> Result<Self, ClientError> {
-        Self::build(url, HeaderMap::new())
+        Self::build(Arc::new(Servers::parse(url)?), HeaderMap::new())
     }
 
     /// The same, showing a bearer token with every request.
@@ -136,16 +148,11 @@ impl Client {
         let mut value =
             HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| ClientError::Token)?;
         value.set_sensitive(true);
-        Self::build(url, HeaderMap::from_iter([(header::AUTHORIZATION, value)]))
+        let headers = HeaderMap::from_iter([(header::AUTHORIZATION, value)]);
+        Self::build(Arc::new(Servers::parse(url)?), headers)
     }
 
-    fn build(url: &str, headers: HeaderMap) -> Result<Self, ClientError> {
-        let base = url.trim_end_matches('/').to_owned();
-        let address = || ClientError::Address { url: url.to_owned() };
-        let parsed = reqwest::Url::parse(&base).map_err(|_| address())?;
-        if !matches!(parsed.scheme(), "http" | "https") || parsed.host().is_none() {
-            return Err(address());
-        }
+    fn build(servers: Arc<Servers>, headers: HeaderMap) -> Result<Self, ClientError> {
         // Another part of the process may have chosen a provider already; that one serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder()
@@ -154,42 +161,67 @@ impl Client {
             .tcp_keepalive(KEEPALIVE)
             .default_headers(headers.clone())
             .build()
-            .map_err(|_| address())?;
-        Ok(Self { http, base, headers })
+            .map_err(|_| ClientError::Address { url: servers.now().to_owned() })?;
+        Ok(Self { http, servers, headers })
     }
 
-    /// A client of the same server with connections of its own: for another runtime, since a
+    /// A client of the same servers with connections of its own: for another runtime, since a
     /// connection lives and starves with the runtime that made it.
     pub fn with_own_connections(&self) -> Result<Self, ClientError> {
-        Self::build(&self.base, self.headers.clone())
+        Self::build(Arc::clone(&self.servers), self.headers.clone())
     }
 
-    /// The server's address.
+    /// The address of the server that is asked now.
     pub fn url(&self) -> &str {
-        &self.base
+        self.servers.now()
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.http.request(method, format!("{}/v1{path}", self.base)).timeout(CALL_TIMEOUT)
+        self.http.request(method, format!("{}/v1{path}", self.url())).timeout(CALL_TIMEOUT)
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, ClientError> {
-        let response = request.send().await.map_err(|error| self.lost(error))?;
+        let response = self.execute(request).await?;
         if response.status().is_success() || response.status() == StatusCode::PARTIAL_CONTENT {
             return Ok(response);
         }
         let status = response.status().as_u16();
-        let body = response.bytes().await.map_err(|error| self.lost(error))?;
+        let body = response.bytes().await.map_err(|error| self.broken(error))?;
         Err(match serde_json::from_slice::<Problem>(&body) {
             Ok(problem) => ClientError::Refused(problem),
             Err(_) => self.foreign(status, &body),
         })
     }
 
+    /// Asks the servers in turn until one answers that can. What changes something goes on to the
+    /// next server only when the one before was not reached.
+    async fn execute(&self, request: RequestBuilder) -> Result<Response, ClientError> {
+        let mut request = request.build().map_err(|error| self.lost(error))?;
+        let safe = request.method().is_safe();
+        for others in (0..self.servers.count()).rev() {
+            let turn = self.servers.turn();
+            // A body that streams cannot be sent twice: its caller asks again, of the next server.
+            let again = if others > 0 { request.try_clone() } else { None };
+            let answer = self.http.execute(request).await;
+            let next = match &answer {
+                Ok(response) if AWAY.contains(&response.status()) => safe,
+                Ok(_) => return answer.map_err(|error| self.lost(error)),
+                Err(error) => safe || error.is_connect(),
+            };
+            self.servers.leave(turn);
+            request = match again.filter(|_| next) {
+                Some(again) => again,
+                None => return answer.map_err(|error| self.lost(error)),
+            };
+            self.servers.point(&mut request);
+        }
+        unreachable!("the last server's answer, or its silence, was returned")
+    }
+
     async fn json<A: DeserializeOwned>(&self, request: RequestBuilder) -> Result<A, ClientError> {
         let response = self.send(request).await?;
         let status = response.status().as_u16();
-        let body = response.bytes().await.map_err(|error| self.lost(error))?;
+        let body = response.bytes().await.map_err(|error| self.broken(error))?;
         serde_json::from_slice(&body).map_err(|_| self.foreign(status, &body))
     }
 
@@ -205,8 +237,16 @@ impl Client {
         self.json(self.request(Method::GET, path)).await
     }
 
+    /// What it means that an answer broke off: its server is left.
+    fn broken(&self, source: reqwest::Error) -> ClientError {
+        self.servers.leave(self.servers.turn());
+        self.lost(source)
+    }
+
+    /// What an error means, of the server that it came from.
     fn lost(&self, source: reqwest::Error) -> ClientError {
-        let url = self.base.clone();
+        let asked = source.url().map(|url| url.origin().ascii_serialization());
+        let url = asked.unwrap_or_else(|| self.url().to_owned());
         if source.is_connect() {
             return ClientError::Unreachable { url, source };
         }
@@ -215,6 +255,6 @@ impl Client {
 
     fn foreign(&self, status: u16, body: &[u8]) -> ClientError {
         let body = String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned();
-        ClientError::Foreign { url: self.base.clone(), status, body }
+        ClientError::Foreign { url: self.url().to_owned(), status, body }
     }
 }

@@ -187,7 +187,7 @@ impl Client {
 
     fn object_url(&self, key: &ObjectKey) -> String {
         // Its characters all stand for themselves in a path.
-        format!("{}/v1/objects/{key}", self.base)
+        format!("{}/v1/objects/{key}", self.url())
     }
 }
 

@@ -65,7 +65,7 @@ impl Client {
     /// Opens a session's stream. It has no time limit: its end is what tells that the connection
     /// broke.
     pub async fn session(&self, worker: &str, session: &str) -> Result<SessionStream, ClientError> {
-        let url = format!("{}/v1/workers/{worker}/session?session={session}", self.base);
+        let url = format!("{}/v1/workers/{worker}/session?session={session}", self.url());
         let response = self.send(self.http.get(url)).await?;
         let chunks = response.bytes_stream().boxed();
         Ok(SessionStream { client: self.clone(), chunks, rest: Vec::new() })
@@ -99,7 +99,7 @@ impl SessionStream {
             match self.chunks.next().await {
                 None => return Ok(None),
                 Some(chunk) => {
-                    let chunk = chunk.map_err(|error| self.client.lost(error))?;
+                    let chunk = chunk.map_err(|error| self.client.broken(error))?;
                     self.rest.extend_from_slice(&chunk);
                 }
             }

@@ -3,9 +3,13 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context;
-use palisade_lab::demo::{self, DemoOptions, Report};
+use palisade_lab::demo::{self, DemoOptions, Report, SharedPlaces};
 
-use crate::{args::Common, exit, output};
+use crate::{
+    args::Common,
+    exit::{self, Usage},
+    output,
+};
 
 /// Flags of `demo`.
 #[derive(Debug, clap::Args)]
@@ -17,16 +21,42 @@ pub(crate) struct DemoArgs {
     #[arg(long, default_value_t = 16, value_name = "SECONDS",
           value_parser = clap::value_parser!(u32).range(8..=600))]
     seconds: u32,
+    /// How many servers; more than one need a store and artefacts that they have in common.
+    #[arg(long, default_value_t = 1, value_name = "NUMBER",
+          value_parser = clap::value_parser!(u8).range(1..=9))]
+    servers: u8,
+    /// The store of several servers: a PostgreSQL database of its own.
+    #[arg(long, value_name = "URL", requires = "artefacts")]
+    store: Option<String>,
+    /// Where the blobs of several servers live.
+    #[arg(long, value_name = "URL", requires = "store")]
+    artefacts: Option<String>,
+}
+
+impl DemoArgs {
+    fn shared(&self) -> Result<Option<SharedPlaces>, Usage> {
+        match (&self.store, &self.artefacts, self.servers) {
+            (None, None, 1) => Ok(None),
+            (Some(store), Some(artefacts), 2..) => Ok(Some(SharedPlaces {
+                servers: self.servers.into(),
+                store: store.clone(),
+                artefacts: artefacts.clone(),
+            })),
+            (None, ..) => Err(Usage("servers: several need --store and --artefacts".to_owned())),
+            _ => Err(Usage("servers: 1 is not allowed with --store; must be 2 to 9".to_owned())),
+        }
+    }
 }
 
 /// A file that marks a folder as an earlier demo's, so that nobody else's is ever emptied.
 const MARK: &str = ".palisade-demo";
 
 pub(crate) async fn run(args: DemoArgs, common: Common) -> anyhow::Result<ExitCode> {
+    let shared = args.shared()?;
     prepare(&args.dir).with_context(|| format!("cannot use {}", args.dir.display()))?;
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let dir = args.dir.canonicalize()?;
-    let options = DemoOptions { program, dir, seconds: args.seconds };
+    let options = DemoOptions { program, dir, seconds: args.seconds, shared };
     let mut tell = |text: &str| output::note(&format!("• {text}"));
     let report = demo::run(&options, &mut tell).await?;
     if common.json {

@@ -21,20 +21,29 @@ pub(crate) struct WaitArgs {
 
 /// How long one long poll takes.
 const POLL: Duration = Duration::from_secs(30);
+/// How long to wait before a server that is away is asked once more.
+const AGAIN: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(args: WaitArgs, common: Common) -> anyhow::Result<ExitCode> {
     let client = client(&common)?;
     let clock = SystemClock::new();
     let until = args.timeout.map(|seconds| clock.now().plus_ms(seconds * 1_000));
+    let id = args.job.to_string();
+    let mut job = client.job(&id).await?;
     loop {
-        let left = until.map_or(POLL, |until| Duration::from_millis(until.since_ms(clock.now())));
-        let job = client.wait(&args.job.to_string(), left.min(POLL)).await?;
         if is_over(&job) {
             return Ok(tell(&job, common.json));
         }
         if until.is_some_and(|until| clock.now() >= until) {
             output::complain(&format!("palisade: {} is still {}", job.id, job.state));
             return Ok(ExitCode::from(exit::TIMED_OUT));
+        }
+        let left = until.map_or(POLL, |until| Duration::from_millis(until.since_ms(clock.now())));
+        match client.wait(&id, left.min(POLL)).await {
+            Ok(seen) => job = seen,
+            // It was there: a server that is away for a while is waited for.
+            Err(error) if error.is_unconfirmed() => tokio::time::sleep(left.min(AGAIN)).await,
+            Err(error) => return Err(error.into()),
         }
     }
 }

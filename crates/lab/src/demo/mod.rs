@@ -20,6 +20,20 @@ pub struct DemoOptions {
     pub dir: PathBuf,
     /// Seconds of video in the longest clip; the others follow from it.
     pub seconds: u32,
+    /// Where several servers have their records and blobs in common. None: one server, with all of
+    /// it in its folder.
+    pub shared: Option<SharedPlaces>,
+}
+
+/// What several servers have in common.
+#[derive(Debug, Clone)]
+pub struct SharedPlaces {
+    /// How many servers; at least two, for one of them is killed.
+    pub servers: usize,
+    /// The store's address, for `serve --store`.
+    pub store: String,
+    /// The blobs' address, for `serve --artefacts`.
+    pub artefacts: String,
 }
 
 /// Runs it, telling what happens as it happens. All that it starts has ended when it returns.

@@ -19,7 +19,7 @@ pub(super) struct Export {
     pub(super) seconds: u32,
 }
 
-/// The stage: a server, three workers, four exports.
+/// The stage: a server and three workers, or several and four; four exports.
 pub(super) struct Scene {
     cluster: Cluster,
     proxy: Proxy,
@@ -29,6 +29,8 @@ pub(super) struct Scene {
     bert: Process,
     /// Is paused between its last look at its lease and the arrival of its completion.
     cleo: Process,
+    /// Is left alone; where there are several servers.
+    dora: Option<Process>,
     exports: Vec<Export>,
     dir: PathBuf,
 }
@@ -41,17 +43,20 @@ impl Scene {
     ) -> Result<Self, DrillError> {
         let dir = options.dir.clone();
         let clips = make_clips(options, tell).await?;
-        let cluster = Cluster::start(&options.program, &dir, &[]).await?;
-        tell(&format!("a server at {}", cluster.url()));
+        let cluster = start_servers(options, tell).await?;
         let exports = submit_all(&cluster, &clips, tell).await?;
-        let proxy = Proxy::start(cluster.address(), Some("/complete HTTP/1.1")).await?;
+        let proxy = Proxy::start(cluster.address_of(cluster.servers() - 1), Some("/complete HTTP/1.1")).await?;
         let own = WorkerOptions { ttl_ms: TTL_MS, ..WorkerOptions::default() };
         let behind_proxy = WorkerOptions { url: Some(proxy.url()), ..own.clone() };
-        tell("three workers, one render each: anna, bert and cleo; leases of 4 s");
+        let several = cluster.servers() > 1;
+        let who = if several { "four workers, one render each: anna, bert, cleo and dora" }
+                  else { "three workers, one render each: anna, bert and cleo" };
+        tell(&format!("{who}; leases of 4 s"));
         let anna = cluster.start_worker("anna", &own)?;
         let bert = cluster.start_worker("bert", &own)?;
         let cleo = cluster.start_worker("cleo", &behind_proxy)?;
-        Ok(Self { cluster, proxy, anna, bert, cleo, exports, dir })
+        let dora = if several { Some(cluster.start_worker("dora", &own)?) } else { None };
+        Ok(Self { cluster, proxy, anna, bert, cleo, dora, exports, dir })
     }
 
     /// Kills one worker, stops two, and wakes them when it is too late.
@@ -69,6 +74,7 @@ impl Scene {
         let own = WorkerOptions { ttl_ms: TTL_MS, ..WorkerOptions::default() };
         self.anna = self.cluster.start_worker("anna", &own)?;
         tell("anna is started again, under its old name; it inherits nothing");
+        self.kill_a_server(tell).await?;
         let held = tokio::time::timeout(Duration::from_mins(4), self.proxy.held()).await;
         let Ok(held) = held else { return Err(not_seen("cleo to send its completion")) };
         self.cleo.stop();
@@ -91,6 +97,16 @@ impl Scene {
         tell("cleo wakes, and the network lets its late completion go on");
         let refused = self.cluster.event_of(&self.cleo, "refused", &cleo).await?;
         tell(&format!("the fence refuses it ({}): {}", refused["code"], refused["message"]));
+        Ok(())
+    }
+
+    /// Kills the server that everybody asks first, where others go on.
+    async fn kill_a_server(&mut self, tell: &mut dyn FnMut(&str)) -> Result<(), DrillError> {
+        if self.cluster.servers() > 1 {
+            self.cluster.kill_server_at(0).await?;
+            let address = self.cluster.address_of(0);
+            tell(&format!("the server at {address} is killed (SIGKILL); all go on to the next"));
+        }
         Ok(())
     }
 
@@ -131,15 +147,36 @@ impl Scene {
 
     /// Ends all that was started.
     pub(super) async fn end(&mut self) {
-        for process in [&mut self.anna, &mut self.bert, &mut self.cleo] {
+        let workers = || [&mut self.anna, &mut self.bert, &mut self.cleo];
+        let mut workers: Vec<_> = workers().into_iter().chain(self.dora.as_mut()).collect();
+        for process in &workers {
             process.terminate();
         }
-        for process in [&mut self.anna, &mut self.bert, &mut self.cleo] {
+        for process in &mut workers {
             end_politely(process).await;
         }
-        self.cluster.server().terminate();
-        end_politely(self.cluster.server()).await;
+        for index in 0..self.cluster.servers() {
+            self.cluster.server_at(index).terminate();
+            end_politely(self.cluster.server_at(index)).await;
+        }
     }
+}
+
+/// Starts one server, or several of one store.
+async fn start_servers(
+    options: &DemoOptions,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Cluster, DrillError> {
+    let Some(shared) = &options.shared else {
+        let cluster = Cluster::start(&options.program, &options.dir, &[]).await?;
+        tell(&format!("a server at {}", cluster.url()));
+        return Ok(cluster);
+    };
+    let flags = ["--store", &shared.store, "--artefacts", &shared.artefacts];
+    let servers = shared.servers;
+    let cluster = Cluster::start_many(&options.program, &options.dir, servers, &flags).await?;
+    tell(&format!("{servers} servers of one store, none of them special: {}", cluster.url()));
+    Ok(cluster)
 }
 
 /// Waits for a process that was asked to end; a deaf one is killed.

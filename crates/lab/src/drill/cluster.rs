@@ -1,4 +1,4 @@
-//! A server and its workers, as processes of their own in a folder of their own.
+//! Servers and their workers, as processes of their own in a folder of their own.
 
 use std::{
     net::SocketAddr,
@@ -14,15 +14,23 @@ use super::{DrillError, Process, wait_for};
 /// no fault.
 const LIMIT: Duration = Duration::from_mins(4);
 
-/// A server and its workers.
+/// Servers of one store, mostly one alone, and their workers.
 #[derive(Debug)]
 pub struct Cluster {
     program: PathBuf,
     dir: PathBuf,
-    address: SocketAddr,
-    server: Option<Process>,
+    servers: Vec<Member>,
     server_args: Vec<String>,
     client: Client,
+}
+
+/// One of the servers.
+#[derive(Debug)]
+struct Member {
+    /// Its folder below the cluster's, and what its log is called.
+    name: String,
+    address: SocketAddr,
+    process: Option<Process>,
 }
 
 /// How a worker of the drill is started.
@@ -47,47 +55,68 @@ impl Default for WorkerOptions {
 impl Cluster {
     /// Starts a server of `program` (the `palisade` binary) below `dir`.
     pub async fn start(program: &Path, dir: &Path, more: &[&str]) -> Result<Self, DrillError> {
+        Self::start_many(program, dir, 1, more).await
+    }
+
+    /// Starts several servers, which the flags `more` let work on one store.
+    pub async fn start_many(
+        program: &Path,
+        dir: &Path,
+        count: usize,
+        more: &[&str],
+    ) -> Result<Self, DrillError> {
         std::fs::create_dir_all(dir).map_err(DrillError::io("cannot make the drill's folder"))?;
-        let address = free_address()?;
-        let client = Client::new(&format!("http://{address}"))?;
+        let mut servers = Vec::new();
+        for number in 1..=count {
+            let name = if number == 1 { "server".to_owned() } else { format!("server-{number}") };
+            servers.push(Member { name, address: free_address()?, process: None });
+        }
+        let client = Client::new(&url_of(&servers))?;
         let mut cluster = Self {
             program: program.to_owned(),
             dir: dir.to_owned(),
-            address,
-            server: None,
+            servers,
             server_args: more.iter().map(|&flag| flag.to_owned()).collect(),
             client,
         };
-        cluster.start_server().await?;
+        for index in 0..count {
+            cluster.start_server_at(index).await?;
+        }
         Ok(cluster)
     }
 
-    /// Starts the server, again at the same address and on the same data, and waits until it
-    /// serves.
+    /// Starts the first server, again at the same address and on the same data, and waits until
+    /// it serves.
     pub async fn start_server(&mut self) -> Result<(), DrillError> {
-        let data = self.dir.join("server").display().to_string();
-        let address = self.address.to_string();
+        self.start_server_at(0).await
+    }
+
+    /// The same of any server, counted from 0.
+    pub async fn start_server_at(&mut self, index: usize) -> Result<(), DrillError> {
+        let member = &mut self.servers[index];
+        let data = self.dir.join(&member.name).display().to_string();
+        let address = member.address.to_string();
         let flags = ["serve", "--data", &data, "--listen", &address].map(str::to_owned);
         let args: Vec<_> = flags.into_iter().chain(self.server_args.iter().cloned()).collect();
-        let log = self.dir.join("server.log");
-        self.server = Some(Process::start("server", &self.program, &args, &[], &log)?);
-        let client = self.client.clone();
+        let log = self.dir.join(format!("{}.log", member.name));
+        member.process = Some(Process::start(&member.name, &self.program, &args, &[], &log)?);
+        let client = Client::new(&format!("http://{address}"))?;
         wait_for("the server to serve", LIMIT, async || {
             client.ready().await.map_err(|error| error.to_string())
         })
         .await
-        .map_err(|error| self.with_log(&error))
+        .map_err(|error| self.with_log(index, &error))
     }
 
-    fn with_log(&self, error: &DrillError) -> DrillError {
-        let log = self.server.as_ref().map(Process::log).unwrap_or_default();
+    fn with_log(&self, index: usize, error: &DrillError) -> DrillError {
+        let log = self.servers[index].process.as_ref().map(Process::log).unwrap_or_default();
         DrillError::Tool { tool: error.to_string(), message: log }
     }
 
     /// Starts a worker.
     pub fn start_worker(&self, name: &str, how: &WorkerOptions) -> Result<Process, DrillError> {
         let data = self.worker_dir(name).display().to_string();
-        let url = how.url.clone().unwrap_or_else(|| format!("http://{}", self.address));
+        let url = how.url.clone().unwrap_or_else(|| self.url());
         let (ttl, slots) = (format!("{}ms", how.ttl_ms), how.slots.to_string());
         let flags = [
             "worker", "--server", &url, "--name", name, "--slots", &slots, "--ttl", &ttl, "--data",
@@ -103,33 +132,53 @@ impl Cluster {
         self.dir.join(name)
     }
 
-    /// The server's data directory.
+    /// The first server's data directory.
     pub fn server_dir(&self) -> PathBuf {
         self.dir.join("server")
     }
 
-    /// The server's process.
+    /// The first server's process.
     pub fn server(&mut self) -> &mut Process {
-        self.server.as_mut().expect("it was started with the cluster")
+        self.server_at(0)
     }
 
-    /// Kills the server without a word.
+    /// Any server's process, counted from 0.
+    pub fn server_at(&mut self, index: usize) -> &mut Process {
+        self.servers[index].process.as_mut().expect("it was started with the cluster")
+    }
+
+    /// Kills the first server without a word.
     pub async fn kill_server(&mut self) -> Result<(), DrillError> {
-        self.server().kill();
-        self.server().ended().await.map(|_| ())
+        self.kill_server_at(0).await
     }
 
-    /// The server's address.
+    /// Kills any server without a word.
+    pub async fn kill_server_at(&mut self, index: usize) -> Result<(), DrillError> {
+        self.server_at(index).kill();
+        self.server_at(index).ended().await.map(|_| ())
+    }
+
+    /// How many servers there are.
+    pub fn servers(&self) -> usize {
+        self.servers.len()
+    }
+
+    /// The first server's address.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.address_of(0)
     }
 
-    /// The server's address, for `--server`.
+    /// Any server's address.
+    pub fn address_of(&self, index: usize) -> SocketAddr {
+        self.servers[index].address
+    }
+
+    /// The servers' addresses, for `--server`.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        url_of(&self.servers)
     }
 
-    /// A client of the server.
+    /// A client of the servers.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -176,6 +225,11 @@ fn summary(job: &JobView) -> String {
         .map(|attempt| format!("{} {} {}", attempt.token, attempt.worker, attempt.outcome))
         .collect();
     format!("{} {}, attempts: {}", job.id, job.state, attempts.join("; "))
+}
+
+fn url_of(servers: &[Member]) -> String {
+    let urls: Vec<_> = servers.iter().map(|member| format!("http://{}", member.address)).collect();
+    urls.join(",")
 }
 
 /// An address on loopback that was free a moment ago.

@@ -18,6 +18,7 @@ use palisade_store::{
 use super::{in_range, ok, pair};
 use crate::{
     app::App,
+    duty,
     edge::{Params, Segments, Text, json_bytes, json_from_slice},
     lock_waits::{self, ALIVE_MS},
     problems::{self, Reply},
@@ -39,6 +40,10 @@ pub(crate) async fn verb(State(app): State<App>, path: Segments, request: Reques
         _ => return Err(problems::no_route(request.uri().path())),
     }
     let name = name.parse::<LockName>()?;
+    if name.as_str().starts_with(duty::PREFIX) {
+        let allowed = "must not be one of the servers' own, which begin with palisade/duties/";
+        return Err(Invalid::new("name", name.as_str(), allowed).into());
+    }
     let body = json_bytes(request, &app).await?;
     match verb {
         "acquire" => acquire(&app, name, json_from_slice(&body)?).await,
