@@ -132,7 +132,7 @@ impl Generator {
         {
             return again;
         }
-        let command = match self.below(40) {
+        let command = match self.below(42) {
             0..=3 => self.submit(now),
             4..=7 => self.claim(),
             8..=9 => self.heartbeat(),
@@ -147,14 +147,14 @@ impl Generator {
             21 => self.clear(),
             22 => self.forget(),
             23 => self.release_jobs(),
-            33 => Command::Suspect(Suspect { session: session(self.worker()), seen_at: now }),
+            35 => Command::Suspect(Suspect { session: session(self.worker()), seen_at: now }),
             25 => Command::Tick,
             26..=30 => self.outbox(),
-            31 => {
+            31..=33 => {
                 let limit = usize::try_from(self.below(3)).expect("small");
                 Command::Publish(Publish { limit })
             }
-            32 => self.put_over_a_name(),
+            34 => self.put_over_a_name(),
             _ => self.effect(),
         };
         self.asked.push(command.clone());
