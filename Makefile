@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 
-.PHONY: help setup build demo test lint release install clean
+.PHONY: help setup build demo cluster-demo test lint release install clean
 
 help: ## Show the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,11 @@ build: ## Build the binary, as the demo and the tests use it
 
 demo: build ## Watch real exports survive a crash and two pauses
 	@target/debug/palisade demo
+
+cluster-demo: setup ## The same on three servers, PostgreSQL and an S3 server; one server is killed too
+	$(CARGO) build --locked -p palisade-cli
+	@scripts/with-cluster sh -c 'exec target/debug/palisade demo --servers 3 \
+	  --store "$$PALISADE_CLUSTER_STORE" --artefacts "$$PALISADE_CLUSTER_ARTEFACTS"'
 
 test: setup ## Run all tests
 	@scripts/test

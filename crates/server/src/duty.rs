@@ -10,7 +10,10 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use palisade_core::{
-    HolderName, LeaseId, LockName, RequestId, clock::Entropy, lease::Pair, limits,
+    HolderName, LeaseId, LockName, RequestId,
+    clock::Entropy,
+    lease::Pair,
+    limits,
     lock::{Acquire, Acquired},
 };
 use palisade_store::{
@@ -43,14 +46,9 @@ impl Duty {
         Self::of(Arc::clone(&app.store), Arc::clone(&app.entropy), what, every)
     }
 
-    fn of(
-        store: Arc<dyn Store>,
-        entropy: Arc<dyn Entropy>,
-        what: &str,
-        every: Duration,
-    ) -> Self {
+    fn of(store: Arc<dyn Store>, entropy: Arc<dyn Entropy>, what: &str, every: Duration) -> Self {
         let name = format!("{PREFIX}{what}").parse().expect("a lock's name");
-        let holder = format!("server@{:016x}", entropy.next_u128() as u64);
+        let holder = format!("server@{:032x}", entropy.next_u128());
         let ttl_ms = u64::try_from((every * STEPS_MISSED).as_millis()).unwrap_or(u64::MAX);
         let ttl_ms = ttl_ms.clamp(limits::TTL_MS_MIN, limits::TTL_MS_MAX);
         let holder = holder.parse().expect("a holder's name");
@@ -91,7 +89,7 @@ impl Duty {
                 Some(Pair { token: holding.token, lease_id: holding.lease_id })
             }
             // Another's. A grant whose answer was lost is nobody's until its time is over.
-            Ok(Acquired::Waiting { .. }) | Err(_) => None,
+            Ok(Acquired::Held { .. } | Acquired::Waiting { .. }) | Err(_) => None,
         }
     }
 

@@ -2,6 +2,8 @@
 //! looks at what is left on the machine.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 
+pub mod engines;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -25,16 +27,19 @@ pub struct Stage {
 
 /// Recipes of an operator's own. `slow` takes as long as its clip, whatever the machine; `liar`
 /// makes something that is no film; `shy` fails in a way that another try may mend.
-const RECIPES: [(&str, &str); 4] = [
+const RECIPES: [(&str, &str); 5] = [
     ("slow", include_str!("recipes/slow.toml")),
     ("liar", include_str!("recipes/liar.toml")),
     ("shy", include_str!("recipes/shy.toml")),
     ("family", include_str!("recipes/family.toml")),
+    ("number", include_str!("recipes/number.toml")),
 ];
 
 impl Stage {
     pub async fn set() -> Self {
-        Self::set_with(&[]).await
+        let engines = engines::flags();
+        let flags: Vec<_> = engines.iter().map(String::as_str).collect();
+        Self::set_with(&flags).await
     }
 
     pub async fn set_with(more: &[&str]) -> Self {
@@ -44,6 +49,16 @@ impl Stage {
 
     /// The same, its processes being of another program (the binary in other clothes).
     pub async fn set_by(program: &Path, dir: tempfile::TempDir, more: &[&str]) -> Self {
+        Self::set_many(program, dir, 1, more).await
+    }
+
+    /// Several servers, which the flags let work on one store.
+    pub async fn set_many(
+        program: &Path,
+        dir: tempfile::TempDir,
+        count: usize,
+        more: &[&str],
+    ) -> Self {
         let recipes = dir.path().join("recipes");
         std::fs::create_dir_all(&recipes).expect("a folder for recipes");
         for (name, text) in RECIPES {
@@ -52,7 +67,7 @@ impl Stage {
         let folder = recipes.display().to_string();
         let mut flags = vec!["--recipes", &folder];
         flags.extend(more);
-        let cluster = Cluster::start(program, dir.path(), &flags).await;
+        let cluster = Cluster::start_many(program, dir.path(), count, &flags).await;
         Self { cluster: cluster.expect("the server starts"), dir }
     }
 

@@ -9,7 +9,7 @@ use std::{
 
 use palisade_lab::drill::{Cluster, Process, wait_for};
 
-use crate::common::{LIMIT, PROGRAM};
+use crate::common::{LIMIT, PROGRAM, engines};
 
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
@@ -24,7 +24,9 @@ pub(crate) struct Holder {
 impl Stage {
     pub(crate) async fn set() -> Self {
         let dir = tempfile::tempdir().expect("a folder");
-        let cluster = Cluster::start(Path::new(PROGRAM), dir.path(), &[]).await;
+        let engines = engines::flags();
+        let flags: Vec<_> = engines.iter().map(String::as_str).collect();
+        let cluster = Cluster::start(Path::new(PROGRAM), dir.path(), &flags).await;
         Self { cluster: cluster.expect("the server starts"), dir }
     }
 

@@ -45,12 +45,17 @@ impl Scene {
         let clips = make_clips(options, tell).await?;
         let cluster = start_servers(options, tell).await?;
         let exports = submit_all(&cluster, &clips, tell).await?;
-        let proxy = Proxy::start(cluster.address_of(cluster.servers() - 1), Some("/complete HTTP/1.1")).await?;
+        let proxy =
+            Proxy::start(cluster.address_of(cluster.servers() - 1), Some("/complete HTTP/1.1"))
+                .await?;
         let own = WorkerOptions { ttl_ms: TTL_MS, ..WorkerOptions::default() };
         let behind_proxy = WorkerOptions { url: Some(proxy.url()), ..own.clone() };
         let several = cluster.servers() > 1;
-        let who = if several { "four workers, one render each: anna, bert, cleo and dora" }
-                  else { "three workers, one render each: anna, bert and cleo" };
+        let who = if several {
+            "four workers, one render each: anna, bert, cleo and dora"
+        } else {
+            "three workers, one render each: anna, bert and cleo"
+        };
         tell(&format!("{who}; leases of 4 s"));
         let anna = cluster.start_worker("anna", &own)?;
         let bert = cluster.start_worker("bert", &own)?;
@@ -147,8 +152,8 @@ impl Scene {
 
     /// Ends all that was started.
     pub(super) async fn end(&mut self) {
-        let workers = || [&mut self.anna, &mut self.bert, &mut self.cleo];
-        let mut workers: Vec<_> = workers().into_iter().chain(self.dora.as_mut()).collect();
+        let named = [&mut self.anna, &mut self.bert, &mut self.cleo];
+        let mut workers: Vec<_> = named.into_iter().chain(self.dora.as_mut()).collect();
         for process in &workers {
             process.terminate();
         }

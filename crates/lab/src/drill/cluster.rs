@@ -99,13 +99,21 @@ impl Cluster {
         let flags = ["serve", "--data", &data, "--listen", &address].map(str::to_owned);
         let args: Vec<_> = flags.into_iter().chain(self.server_args.iter().cloned()).collect();
         let log = self.dir.join(format!("{}.log", member.name));
-        member.process = Some(Process::start(&member.name, &self.program, &args, &[], &log)?);
+        let process = Process::start(&member.name, &self.program, &args, &[], &log)?;
+        let process = member.process.insert(process);
         let client = Client::new(&format!("http://{address}"))?;
-        wait_for("the server to serve", LIMIT, async || {
+        let serves = wait_for("the server to serve", LIMIT, async || {
             client.ready().await.map_err(|error| error.to_string())
-        })
-        .await
-        .map_err(|error| self.with_log(index, &error))
+        });
+        let ended = || {
+            let message = "it ended instead of serving".to_owned();
+            Err(DrillError::Tool { tool: member.name.clone(), message })
+        };
+        let outcome = tokio::select! {
+            outcome = serves => outcome,
+            _ = process.ended() => ended(),
+        };
+        outcome.map_err(|error| self.with_log(index, &error))
     }
 
     fn with_log(&self, index: usize, error: &DrillError) -> DrillError {

@@ -49,7 +49,9 @@ fn an_address_that_begins_like_another_is_not_taken_for_it() {
 
 #[test]
 fn an_address_that_is_none_is_refused_by_name() {
-    for (list, bad) in [("", ""), ("http://a,", ""), ("http://a,ftp://b", "ftp://b"), ("b:1", "b:1")] {
+    for (list, bad) in
+        [("", ""), ("http://a,", ""), ("http://a,ftp://b", "ftp://b"), ("b:1", "b:1")]
+    {
         let Err(ClientError::Address { url }) = Servers::parse(list) else { panic!("{list:?}") };
         assert_eq!(url, bad, "{list:?}");
     }
