@@ -78,6 +78,8 @@ pub(crate) struct Plan {
     pub hand_back: u64,
     /// How often the dispatch layer lies, where it does.
     pub lies: u64,
+    /// How often the customer's hook fails, or takes what it is told and says that it failed.
+    pub receiver_fault: u64,
 }
 
 impl Plan {
@@ -109,6 +111,8 @@ impl Plan {
             render_fault: rate(100),
             hand_back: rate(60),
             lies: 150 + rate(500),
+            // A stream of its own: older draws keep their meaning.
+            receiver_fault: Dice::new(seed).fork("receiver").below(300),
             slow_ms: dice.between(2, 60) * 1_000,
             pause_ms: dice.between(ttl_ms / 2, ttl_ms * 4),
             clock_jump_ms: dice.between(1, 3_600) * 1_000,
@@ -146,6 +150,7 @@ impl Plan {
             render_fault: 0,
             hand_back: 0,
             lies: 0,
+            receiver_fault: 0,
             ..drawn
         }
     }

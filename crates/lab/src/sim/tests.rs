@@ -198,15 +198,3 @@ fn the_outside_counts_what_two_bare_writers_did_and_not_what_one_repeated() {
     }
     assert_eq!(outside.lasting.len(), 2);
 }
-
-#[test]
-fn a_name_shows_the_latest_wish_whatever_came_last() {
-    let mut outside = Outside::default();
-    let mut publish = |wish, content: &str| {
-        let stamp = Stamp::Projected(number(wish), number(99));
-        outside.receive(&effect(Kind::Write, stamp, content), 1)
-    };
-    assert_eq!(publish(7, "today's"), Receipt::Done);
-    assert_eq!(publish(3, "yesterday's"), Receipt::Stale);
-    assert_eq!(outside.published("film").map(|(wish, _)| wish), Some(number(7)));
-}

@@ -213,7 +213,8 @@ impl Model for Delivery {
         let mut actions = Vec::new();
         if state.decided.is_some() {
             actions.push(Action::Commit);
-            actions.extend((state.forgets < FORGETS_MAX).then_some(Action::Forget));
+            let may_forget = state.forgets < FORGETS_MAX && state.moves.is_empty();
+            actions.extend(may_forget.then_some(Action::Forget));
         } else {
             let done = |what| state.moves.contains(&what);
             let next = if done(Move::Fails) { Move::Completes } else { Move::Fails };
@@ -228,7 +229,6 @@ impl Model for Delivery {
         for (server, hand) in state.hands.iter().enumerate() {
             match *hand {
                 Hand::Free if may_lease => actions.push(Action::Lease(server)),
-                Hand::Free => {}
                 Hand::Leased(_) => actions.push(Action::Send(server)),
                 Hand::Waiting(message) => {
                     let told = [Sent::Taken, Sent::Refused].into_iter();
@@ -236,7 +236,7 @@ impl Model for Delivery {
                     actions.extend(told.map(|sent| Action::Hear(server, sent)));
                 }
                 Hand::Heard(..) if state.decided.is_none() => actions.push(Action::Settle(server)),
-                Hand::Heard(..) => {}
+                Hand::Free | Hand::Heard(..) => {}
             }
             // A crash after the answer was heard is one before it was.
             let is_at_risk = matches!(hand, Hand::Leased(_) | Hand::Waiting(_));
