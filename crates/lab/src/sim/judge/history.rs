@@ -1,18 +1,25 @@
 //! The `audit` crate's look at a run: the invariants of the records and the journal, and what the
 //! journal tells of faults.
 
+use std::collections::BTreeMap;
+
 use palisade_audit::records::Checker;
 #[cfg(test)]
 use palisade_audit::{findings::Findings, own};
 use palisade_core::{Number, history::Event, job::Job};
-use palisade_store::query::{Query, View};
+use palisade_store::query::{Page, Query, View};
 
-use crate::{designs::Design, sim::world::World};
+use crate::{
+    designs::Design,
+    sim::{outside::ENDPOINTS, server::rows, world::World},
+};
 
 use super::Verdict;
 
 /// More entries than a run writes.
 const ENTRIES: usize = 1_000_000;
+/// More rows than an endpoint has.
+const ROWS: usize = 10_000;
 
 /// The whole journal, with positions.
 fn journal(world: &World) -> Vec<(u64, Event)> {
@@ -29,12 +36,24 @@ pub(super) fn check(world: &World, jobs: &[Job], verdict: &mut Verdict) {
     }
     // Numbers that were drawn and lost are fine, so any counter above all does.
     let mut checker = Checker::new(Number::MAX);
+    let engine = &*world.server.engine;
+    if let View::Endpoints(endpoints) = engine.query(&Query::Endpoints) {
+        endpoints.iter().for_each(|endpoint| checker.endpoint(endpoint));
+    }
     for job in jobs {
         checker.job(job);
     }
     for (position, event) in journal(world) {
         checker.event(position, &event);
     }
+    let page = Page { limit: usize::MAX, ..Page::default() };
+    if let View::Objects(objects) = engine.query(&Query::Objects(page)) {
+        objects.iter().for_each(|object| checker.object(object));
+        checker.all_objects_shown();
+    }
+    let rows = ENDPOINTS.iter().flat_map(|(id, _)| rows(engine, *id, None, ROWS));
+    let rows: BTreeMap<_, _> = rows.map(|row| (row.number, row)).collect();
+    rows.values().for_each(|row| checker.delivery(row));
     for found in checker.finish() {
         let (rule, record, evidence) = (found.rule, found.record, found.evidence);
         verdict.violate(format!("audit: {rule}: {record}: {evidence}"));
