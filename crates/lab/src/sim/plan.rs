@@ -80,6 +80,9 @@ pub(crate) struct Plan {
     pub lies: u64,
     /// How often the customer's hook fails, or takes what it is told and says that it failed.
     pub receiver_fault: u64,
+    /// How long people with a lock think between two steps at most, in ms. They do not renew: on a
+    /// bad day their lease may run out.
+    pub think_ms: u64,
 }
 
 impl Plan {
@@ -118,6 +121,7 @@ impl Plan {
             clock_jump_ms: dice.between(1, 3_600) * 1_000,
             bytes_differ: dice.per_mille(700),
             losses_allowed: if dice.per_mille(300) { 3 } else { 1_000 },
+            think_ms: 2_500,
             workers: usize::try_from(dice.between(2, 4)).expect("a small number"),
             bound_ms: ttl_ms * 30 + longest * 4 + 300_000,
             wanted,
@@ -151,6 +155,7 @@ impl Plan {
             hand_back: 0,
             lies: 0,
             receiver_fault: 0,
+            think_ms: 200,
             ..drawn
         }
     }

@@ -7,6 +7,11 @@ use palisade_audit::records::Checker;
 #[cfg(test)]
 use palisade_audit::{findings::Findings, own};
 use palisade_core::{Number, history::Event, job::Job};
+#[cfg(test)]
+use palisade_core::{
+    history::{Subject, What},
+    lock::LockClose,
+};
 use palisade_store::query::{Page, Query, View};
 
 use crate::{
@@ -65,4 +70,23 @@ pub(super) fn check(world: &World, jobs: &[Job], verdict: &mut Verdict) {
 pub(in crate::sim) fn findings(world: &World) -> Findings {
     let journal = journal(world);
     own::diagnose(journal.iter().map(|(position, event)| (*position, event)))
+}
+
+/// How many writes were refused to people whose lock had gone to another.
+#[cfg(test)]
+pub(in crate::sim) fn writes_refused(world: &World) -> usize {
+    let journal = journal(world);
+    let lost = |wanted: &Number| {
+        journal.iter().any(|(_, event)| {
+            matches!(&event.what, What::LockClosed { token, how: LockClose::Superseded, .. }
+                if token == wanted)
+        })
+    };
+    let refused = journal.iter().filter(|(_, event)| match (&event.subject, &event.what) {
+        (Subject::Object(_), What::Refused { token, code, .. }) => {
+            code == "stale_token" && lost(token)
+        }
+        _ => false,
+    });
+    refused.count()
 }
