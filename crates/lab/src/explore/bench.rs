@@ -185,6 +185,9 @@ pub(super) fn identify(engine: &CrashEngine, into: &mut Fingerprint) {
             into.take(&(notice, row.standing.as_str(), lease_id, row.due_at, row.tries));
         }
         into.take(&records.publications_due);
+        for case in records.cases.values() {
+            into.take(&(case.generation, case.stage as u8, case.since));
+        }
         for object in records.objects.values() {
             into.take(&(object.fence, object.last.number, object.last.op, object.last.version));
             into.take(&object.is_readable());
