@@ -122,7 +122,11 @@ fn look_at_records(folder: &Path) -> anyhow::Result<Looked> {
         corrupt.push(Finding { rule: "readable", record, evidence: fault.to_string() });
     };
     match snapshot.endpoints() {
-        Ok(endpoints) => endpoints.iter().for_each(|endpoint| checker.endpoint(endpoint)),
+        Ok(endpoints) => {
+            for endpoint in &endpoints {
+                checker.endpoint(endpoint);
+            }
+        }
         Err(fault) => unreadable("webhooks".to_owned(), &fault),
     }
     snapshot.jobs(&mut |id, job| {

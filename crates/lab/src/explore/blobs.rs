@@ -83,6 +83,25 @@ impl Blobs {
         let reused = self.broken == Some(Sabotage::GenerationReused);
         if reused { Number::ZERO } else { generation }
     }
+
+    /// A worker asks where its bytes go.
+    fn begin_blob(&self, state: &mut State, worker: usize) -> Result<(), String> {
+        let (job, pair, _) = state.people[worker];
+        let begin = BeginBlob { digest: digest(), pin: Pin::Attempt(job, pair) };
+        let Some(Answer::BeginBlob(place)) = state.apply(&Command::BeginBlob(begin)) else {
+            return Ok(());
+        };
+        let (generation, present) = (place.generation, place.present);
+        let pin = (Keeper::Attempt(pair.token), digest(), generation);
+        if self.broken == Some(Sabotage::UploadNotPinned) {
+            state.engine.live.keepers.remove(&pin);
+        }
+        if !state.engine.live.keepers.contains(&pin) {
+            return Err(format!("token {} was told a place, unpinned", pair.token));
+        }
+        state.people[worker].2 = At::Told { generation, present };
+        Ok(())
+    }
 }
 
 impl State {
@@ -172,19 +191,7 @@ impl Model for Blobs {
         match *action {
             Action::Begin(worker) => {
                 state.begins += 1;
-                let (job, pair, _) = state.people[worker];
-                let begin = BeginBlob { digest: digest(), pin: Pin::Attempt(job, pair) };
-                if let Some(Answer::BeginBlob(place)) = state.apply(&Command::BeginBlob(begin)) {
-                    let (generation, present) = (place.generation, place.present);
-                    let pin = (Keeper::Attempt(pair.token), digest(), generation);
-                    if self.broken == Some(Sabotage::UploadNotPinned) {
-                        state.engine.live.keepers.remove(&pin);
-                    }
-                    if !state.engine.live.keepers.contains(&pin) {
-                        return Err(format!("token {} was told a place, unpinned", pair.token));
-                    }
-                    state.people[worker].2 = At::Told { generation, present };
-                }
+                self.begin_blob(&mut state, worker)?;
             }
             Action::Upload(worker) => {
                 let At::Told { generation, .. } = state.people[worker].2 else { return Ok(state) };

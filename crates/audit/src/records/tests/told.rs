@@ -40,7 +40,9 @@ fn look(store: &Store, rows: &[Delivery]) -> Vec<(Rule, String)> {
     checker.endpoint(&endpoint());
     store.jobs.iter().for_each(|job| checker.job(job));
     (1..).zip(&store.journal).for_each(|(at, event)| checker.event(at, event));
-    rows.iter().for_each(|row| checker.delivery(row));
+    for row in rows {
+        checker.delivery(row);
+    }
     checker.finish().into_iter().map(|found| (found.rule, found.record)).collect()
 }
 
@@ -156,7 +158,9 @@ fn published() -> (Job, Object) {
 fn look_at_name(job: &Job, object: Option<&Object>, due: &[(u64, u64)]) -> Vec<String> {
     let mut checker = Checker::new(number(100));
     checker.job(job);
-    object.into_iter().for_each(|object| checker.object(object));
+    if let Some(object) = object {
+        checker.object(object);
+    }
     checker.all_objects_shown();
     let due = due.iter().map(|(wish, job)| (number(*wish), JobId(number(*job))));
     checker.publications_due(&due.collect());

@@ -43,7 +43,9 @@ pub(super) fn check(world: &World, jobs: &[Job], verdict: &mut Verdict) {
     let mut checker = Checker::new(Number::MAX);
     let engine = &*world.server.engine;
     if let View::Endpoints(endpoints) = engine.query(&Query::Endpoints) {
-        endpoints.iter().for_each(|endpoint| checker.endpoint(endpoint));
+        for endpoint in &endpoints {
+            checker.endpoint(endpoint);
+        }
     }
     for job in jobs {
         checker.job(job);
@@ -53,12 +55,16 @@ pub(super) fn check(world: &World, jobs: &[Job], verdict: &mut Verdict) {
     }
     let page = Page { limit: usize::MAX, ..Page::default() };
     if let View::Objects(objects) = engine.query(&Query::Objects(page)) {
-        objects.iter().for_each(|object| checker.object(object));
+        for object in &objects {
+            checker.object(object);
+        }
         checker.all_objects_shown();
     }
     let rows = ENDPOINTS.iter().flat_map(|(id, _)| rows(engine, *id, None, ROWS));
     let rows: BTreeMap<_, _> = rows.map(|row| (row.number, row)).collect();
-    rows.values().for_each(|row| checker.delivery(row));
+    for row in rows.values() {
+        checker.delivery(row);
+    }
     for found in checker.finish() {
         let (rule, record, evidence) = (found.rule, found.record, found.evidence);
         verdict.violate(format!("audit: {rule}: {record}: {evidence}"));
