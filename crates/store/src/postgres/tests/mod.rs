@@ -1,0 +1,4 @@
+//! Tests against a real server.
+
+mod cluster;
+mod contract;
