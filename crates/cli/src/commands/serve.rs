@@ -5,7 +5,11 @@ use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
 use anyhow::Context;
 use palisade_artefacts::LocalBlobs;
 use palisade_server::{Server, ServerConfig, ServerParts, Tokens};
-use palisade_store::sqlite::SqliteStore;
+use palisade_store::{
+    Store,
+    postgres::{Address, PostgresOptions, PostgresStore},
+    sqlite::SqliteStore,
+};
 use palisade_worker::{entropy::OsEntropy, recipes};
 
 use crate::{edge::SystemClock, logs, output, signals};
@@ -15,6 +19,10 @@ use crate::{edge::SystemClock, logs, output, signals};
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
+    /// A PostgreSQL that keeps the records instead of the data directory, and that many servers may
+    /// share: postgres://USER@HOST/DATABASE, or postgres:///DATABASE?host=/SOCKET/FOLDER.
+    #[arg(long, env = "PALISADE_STORE", value_name = "URL", hide_env_values = true)]
+    pub(crate) store: Option<String>,
     /// Where to listen. Loopback unless told otherwise.
     #[arg(long, default_value = "127.0.0.1:7070", value_name = "ADDR")]
     pub(crate) listen: SocketAddr,
@@ -50,11 +58,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
 pub(crate) async fn start(args: &ServeArgs) -> anyhow::Result<Server> {
     let tokens = args.tokens.as_deref().map(Tokens::read).transpose()?;
     let book = recipes::load(args.place.recipes.as_deref())?;
-    let data = args.place.data.clone();
-    // Opening migrates and reads what is leased: it may take a moment, and blocks.
-    let store =
-        tokio::task::spawn_blocking(move || SqliteStore::open(&data, Arc::new(SystemClock::new())));
-    let store = store.await.context("opening the store panicked")??;
+    let store = open_store(args).await?;
     let blobs = LocalBlobs::open(args.place.data.join("blobs")).await?;
     let config = ServerConfig {
         listen: args.listen,
@@ -63,10 +67,23 @@ pub(crate) async fn start(args: &ServeArgs) -> anyhow::Result<Server> {
         ..ServerConfig::default()
     };
     let parts = ServerParts {
-        store: Arc::new(store),
+        store,
         blobs: Arc::new(blobs),
         recipes: book,
         entropy: Arc::new(OsEntropy),
     };
     Ok(Server::start(config, parts).await?)
+}
+
+/// Opens the store. That migrates it and reads what is leased: it may take a moment.
+async fn open_store(args: &ServeArgs) -> anyhow::Result<Arc<dyn Store>> {
+    let clock = Arc::new(SystemClock::new());
+    if let Some(url) = &args.store {
+        let options = PostgresOptions::new(Address::parse(url)?, clock);
+        return Ok(Arc::new(PostgresStore::open(options).await?));
+    }
+    let data = args.place.data.clone();
+    // It blocks.
+    let store = tokio::task::spawn_blocking(move || SqliteStore::open(&data, clock));
+    Ok(Arc::new(store.await.context("opening the store panicked")??))
 }

@@ -105,7 +105,7 @@ impl Embedded {
         };
         let place = PlaceArgs { data, recipes: options.recipes.clone() };
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        let args = ServeArgs { place, listen, tokens: None, hosts: Vec::new() };
+        let args = ServeArgs { place, store: None, listen, tokens: None, hosts: Vec::new() };
         let server = serve::start(&args).await?;
         let how = HowArgs::default();
         let mut workers = start_workers(&server, &args.place, (1, &how), None).await?;

@@ -46,14 +46,14 @@ CREATE TABLE head (
 INSERT INTO head VALUES (1, 0, 0, 0, 0, 0, 0);
 
 -- Refuses a transaction whose rows are not as it read them.
-CREATE FUNCTION palisade_expect(found bigint, wanted bigint, what text) RETURNS bigint
+CREATE FUNCTION palisade_expect(counted bigint, wanted bigint, what text) RETURNS bigint
 LANGUAGE plpgsql AS $$
 BEGIN
-    IF found <> wanted THEN
-        RAISE EXCEPTION '% of % rows of % are as they were read', found, wanted, what
+    IF counted <> wanted THEN
+        RAISE EXCEPTION '% of % rows of % are as they were read', counted, wanted, what
             USING ERRCODE = '40001';
     END IF;
-    RETURN found;
+    RETURN counted;
 END $$;
 
 CREATE FUNCTION palisade_only_rises() RETURNS trigger LANGUAGE plpgsql AS $$

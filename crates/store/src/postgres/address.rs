@@ -4,7 +4,10 @@ mod tls;
 
 use std::{path::PathBuf, time::Duration};
 
-use tokio_postgres::config::SslMode;
+use tokio_postgres::{
+    config::{Host, SslMode},
+    tls::MakeTlsConnect,
+};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Why a URL was not understood, or cannot be used.
@@ -51,7 +54,26 @@ enum Verify {
 #[derive(Clone)]
 pub struct Address {
     pub(super) config: tokio_postgres::Config,
-    tls: MakeRustlsConnect,
+    tls: Tls,
+}
+
+/// How a connection is secured.
+#[derive(Clone)]
+pub(super) struct Tls(MakeRustlsConnect);
+
+impl<S> MakeTlsConnect<S> for Tls
+where
+    MakeRustlsConnect: MakeTlsConnect<S>,
+{
+    type Stream = <MakeRustlsConnect as MakeTlsConnect<S>>::Stream;
+    type TlsConnect = <MakeRustlsConnect as MakeTlsConnect<S>>::TlsConnect;
+    type Error = <MakeRustlsConnect as MakeTlsConnect<S>>::Error;
+
+    fn make_tls_connect(&mut self, domain: &str) -> Result<Self::TlsConnect, Self::Error> {
+        // A socket of this machine has no name. The driver asks all the same, and uses it not.
+        let domain = if domain.is_empty() { "localhost" } else { domain };
+        MakeTlsConnect::<S>::make_tls_connect(&mut self.0, domain)
+    }
 }
 
 impl std::fmt::Debug for Address {
@@ -94,8 +116,10 @@ impl Address {
                 return Err(AddressError::Parameter { name, value, allowed: MODES });
             }
         };
+        // What leaves this machine is encrypted; a socket's folder has rights of its own.
+        let local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
         config
-            .ssl_mode(ssl)
+            .ssl_mode(if local { SslMode::Disable } else { ssl })
             .application_name("palisade")
             .connect_timeout(Duration::from_secs(5))
             // A host that vanished is noticed, whichever side is talking.
@@ -107,10 +131,10 @@ impl Address {
             Verify::Nothing => tls::encrypted(),
             Verify::Full => tls::verified(roots.as_deref())?,
         };
-        Ok(Self { config, tls: MakeRustlsConnect::new(tls) })
+        Ok(Self { config, tls: Tls(MakeRustlsConnect::new(tls)) })
     }
 
-    pub(super) fn tls(&self) -> MakeRustlsConnect {
+    pub(super) fn tls(&self) -> Tls {
         self.tls.clone()
     }
 

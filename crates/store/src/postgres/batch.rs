@@ -29,6 +29,9 @@ const TRIES: u32 = 6;
 /// Rounds of fetching in one transaction. Each asks for more than the one before, so that even a
 /// claim that walks through a thousand spent jobs needs few.
 const ROUNDS_MAX: usize = 24;
+/// How old the clock's record may become while batches run, in ms.
+const RECORD_EVERY_MS: u64 = 1_000;
+
 const COMMIT: &str = "COMMIT";
 
 /// What is introduced to each connection.
@@ -142,6 +145,10 @@ impl Engine {
             let answers = overlay.run(commands, now);
             let missing = overlay.take_wants();
             if missing.is_empty() {
+                if now.at.since_ms(clock.recorded) >= RECORD_EVERY_MS {
+                    // Whoever serves records the clock, also where no tick comes through.
+                    overlay.clock = Some(now.at);
+                }
                 return self.finish(client, overlay, answers, now).await;
             }
             tracing::trace!(round, ?missing, "more has to be fetched");

@@ -163,7 +163,7 @@ fn ask_jobs<'a>(
         let (recipe, definition) = capability_columns(capability);
         let known: Vec<_> =
             overlay.known_jobs(capability).into_iter().map(job::id).collect();
-        let asked = question!(client, job::NEXT_DUE, recipe, definition, known);
+        let asked = question!(client, job::NEXT_DUE, recipe, definition, known, now);
         round.ask(About::NextDue(capability.clone()), asked);
         let known = overlay.lease_rows.keys().map(|token| number(*token)).collect();
         let asked = lease::next(client, capability, now, known);
@@ -262,8 +262,9 @@ fn take_in(
         | About::Backups(..)
         | About::Spent => return take_in_jobs(overlay, about, rows),
         About::NextDue(capability) => {
-            let run_at = Columns::new("job", &rows[0]).optional_instant(0)?;
-            let next = Next { run_at, ..Next::default() };
+            let columns = Columns::new("job", &rows[0]);
+            let (run_at, due_elsewhere) = (columns.optional_instant(0)?, columns.get(1)?);
+            let next = Next { run_at, due_elsewhere, ..Next::default() };
             overlay.fetched_next(capability, next);
         }
         About::NextLease(capability) => {
@@ -377,12 +378,12 @@ fn take_in_jobs(overlay: &mut Overlay, about: About, rows: &[Row]) -> Result<(),
     match about {
         About::Due(capability, asked) => overlay.fetched_due(&capability, asked, &came),
         About::Lapsed(capability, asked) => {
-            overlay.fetched_lapsed(&capability, asked, came.len());
+            overlay.fetched_lapsed(&capability, asked, &came);
         }
         About::Backups(capability, asked) => {
-            overlay.fetched_backups(&capability, asked, came.len());
+            overlay.fetched_backups(&capability, asked, &came);
         }
-        About::Spent => overlay.fetched_spent(),
+        About::Spent => overlay.fetched_spent(&came),
         _ => {}
     }
     Ok(())

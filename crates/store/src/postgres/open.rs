@@ -69,9 +69,9 @@ pub enum OpenError {
         /// The database.
         place: String,
         /// The schema's version.
-        found: u32,
+        found: i64,
         /// The newest that is known here.
-        known: u32,
+        known: i64,
     },
     /// The database could not be reached or read.
     #[error("the database {place} cannot be used")]
@@ -161,9 +161,8 @@ async fn migrate(address: &Address) -> Result<(), OpenError> {
         let schema = |source| OpenError::Schema { place: place.clone(), source: Box::new(source) };
         let runner = migrations::migrations::runner().set_abort_missing(false);
         let known = runner.get_migrations().iter().map(|one| one.version()).max().unwrap_or(0);
-        let applied = runner.get_last_applied_migration_async(&mut client).await;
-        let found = applied.map_err(schema)?.map_or(0, |last| last.version());
-        let (found, known) = (u32::try_from(found).unwrap_or(0), u32::try_from(known).unwrap_or(0));
+        let found = version(&client).await.map_err(database)?;
+        let known = i64::from(known);
         if found > known + 1 {
             return Err(OpenError::TooNew { place: place.clone(), found, known });
         }
@@ -177,6 +176,16 @@ async fn migrate(address: &Address) -> Result<(), OpenError> {
     drop(client);
     let _ = driver.await;
     migrated
+}
+
+/// The version of the schema that is there; 0 for none.
+async fn version(client: &tokio_postgres::Client) -> Result<i64, Fault> {
+    let there = "SELECT to_regclass('refinery_schema_history') IS NOT NULL";
+    if !client.query_one(there, &[]).await.map_err(fault)?.get::<_, bool>(0) {
+        return Ok(0);
+    }
+    let newest = "SELECT coalesce(max(version), 0)::bigint FROM refinery_schema_history";
+    client.query_one(newest, &[]).await.map(|row| row.get(0)).map_err(fault)
 }
 
 /// Raises the counter of a store by hand, where a loss could not be noticed. Answers where it

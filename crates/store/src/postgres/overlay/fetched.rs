@@ -17,8 +17,11 @@ impl Overlay {
     /// A job's row, or that there is none.
     pub(in crate::postgres) fn fetched_job(&mut self, id: JobId, row: Option<(Job, i64)>) {
         let Some((job, version)) = row else { return self.jobs.fetch(id, None) };
+        if self.versions.insert(id, version).is_none() {
+            // What comes next was asked for apart from what was here then.
+            self.next.clear();
+        }
         self.fence = self.fence.max(Some(job.fence));
-        self.versions.insert(id, version);
         self.follow_job(&job);
         if !job.has_open_attempt() {
             self.whole.insert(id);
@@ -54,9 +57,10 @@ impl Overlay {
         &mut self,
         capability: &Capability,
         asked: usize,
-        came: usize,
+        came: &[JobId],
     ) {
-        self.lapsed.insert(capability.clone(), (asked, came < asked));
+        self.candidates.extend(came);
+        self.lapsed.insert(capability.clone(), (asked, came.len() < asked));
     }
 
     /// The same of jobs that may get a backup.
@@ -64,13 +68,15 @@ impl Overlay {
         &mut self,
         capability: &Capability,
         asked: usize,
-        came: usize,
+        came: &[JobId],
     ) {
-        self.backups.insert(capability.clone(), (asked, came < asked));
+        self.candidates.extend(came);
+        self.backups.insert(capability.clone(), (asked, came.len() < asked));
     }
 
     /// Jobs that are given up were asked for, and have come.
-    pub(in crate::postgres) fn fetched_spent(&mut self) {
+    pub(in crate::postgres) fn fetched_spent(&mut self, came: &[JobId]) {
+        self.candidates.extend(came);
         self.spent_fetched = true;
     }
 
@@ -96,6 +102,8 @@ impl Overlay {
         if self.lease_rows.contains_key(&held.token) {
             return;
         }
+        // What comes next was asked for apart from what was here then.
+        self.next.clear();
         self.known_tokens.insert(held.token);
         self.lease_rows.insert(held.token, held.clone());
         self.book.load(held);

@@ -25,6 +25,15 @@ impl Overlay {
         known
     }
 
+    /// Jobs that were found by a lease count only with all their leases, as they are now.
+    fn read_candidates(&self) {
+        let unread = self.candidates.iter().filter(|id| !self.whole.contains(id));
+        let unread: Vec<_> = unread.copied().collect();
+        if !unread.is_empty() {
+            self.miss(|wants| wants.job_leases.extend(unread));
+        }
+    }
+
     /// Wants more than came, where there may be more.
     fn reach_further(
         &self,
@@ -74,6 +83,7 @@ impl HeldLeases for Overlay {
     }
 
     fn lapsed(&self, now: Timestamp, fits: &dyn Fn(&Held) -> bool, limit: usize) -> Vec<JobId> {
+        self.read_candidates();
         let found = self.whole_only(self.book.lapsed(now, fits, limit));
         if found.len() >= limit {
             return found;
@@ -91,6 +101,7 @@ impl HeldLeases for Overlay {
     }
 
     fn backup_due(&self, now: Timestamp, fits: &dyn Fn(&Held) -> bool, limit: usize) -> Vec<JobId> {
+        self.read_candidates();
         let found = self.whole_only(self.book.backup_due(now, fits, limit));
         if found.len() >= limit {
             return found;

@@ -55,8 +55,10 @@ pub(super) enum Keeping {
 /// When time alone will make something claimable, among what was not fetched.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Next {
-    /// The earliest `run_at`, due or not.
+    /// The earliest `run_at` that is still to come.
     pub(super) run_at: Option<Timestamp>,
+    /// Whether a job is due.
+    pub(super) due_elsewhere: bool,
     /// The earliest end of a lease.
     pub(super) lapses: Option<Timestamp>,
     /// The earliest instant for a backup.
@@ -89,6 +91,8 @@ pub(super) struct Overlay {
     lapsed: BTreeMap<Capability, (usize, bool)>,
     backups: BTreeMap<Capability, (usize, bool)>,
     spent_fetched: bool,
+    /// Jobs that were found by a lease, which has to be read again after the job was locked.
+    candidates: BTreeSet<JobId>,
     next: BTreeMap<Capability, Next>,
     pub(super) book: LeaseBook,
     /// Leases that have a row, as it was fetched.

@@ -69,6 +69,11 @@ impl Queues {
         Look::Found(found)
     }
 
+    /// Whether somebody looked, and saw all that other transactions left.
+    pub(super) fn has_seen_all(&self, capability: &Capability) -> bool {
+        self.reach.get(capability).is_some_and(|reach| reach.asked > 0 && reach.last.is_none())
+    }
+
     /// All places of a capability, in their order.
     pub(super) fn of(&self, capability: &Capability) -> impl Iterator<Item = Place> {
         let first = (capability.clone(), (Reverse(i16::MAX), Timestamp(0), JobId(Number::ZERO)));

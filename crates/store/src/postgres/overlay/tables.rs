@@ -165,8 +165,11 @@ impl Tables for Overlay {
             let Some(next) = self.next.get(capability) else {
                 return Err(self.miss(|wants| wants.next.insert(capability.clone())));
             };
-            // Due, and yet not here: another transaction has it, and may yet let go of it.
-            next.run_at.into_iter().for_each(|due| at(due.max(now.plus_ms(LOOK_AGAIN_MS))));
+            next.run_at.into_iter().for_each(&mut at);
+            // Due, looked for, and yet not here: another transaction has it, and may yet let go.
+            if next.due_elsewhere && self.queues.has_seen_all(capability) {
+                at(now.plus_ms(LOOK_AGAIN_MS));
+            }
             let later = self.queues.of(capability).filter(|(_, run_at, _)| *run_at > now);
             later.filter(|place| self.stands_due(place, place.1)).for_each(|place| at(place.1));
         }

@@ -42,17 +42,20 @@ pub(in crate::postgres) const DUE: &str = "WITH RECURSIVE level (priority) AS ( 
         SELECT id, version, record FROM jobs WHERE state = 'queued' AND recipe = $1 \
         AND definition = $2 AND priority = level.priority AND run_at_ms <= $3::bigint \
         ORDER BY run_at_ms, id LIMIT $4::bigint FOR UPDATE SKIP LOCKED) due LIMIT $4::bigint";
-/// When the first becomes due (or is), apart from those that are here already.
+/// When the next becomes due, and whether one is due already, apart from those that are here.
 pub(in crate::postgres) const NEXT_DUE: &str = "WITH RECURSIVE level (priority) AS ( \
         SELECT (SELECT priority FROM jobs WHERE state = 'queued' AND recipe = $1 \
             AND definition = $2 ORDER BY priority DESC LIMIT 1) \
         UNION ALL SELECT (SELECT priority FROM jobs WHERE state = 'queued' AND recipe = $1 \
             AND definition = $2 AND priority < level.priority ORDER BY priority DESC LIMIT 1) \
         FROM level WHERE level.priority IS NOT NULL) \
-    SELECT min(next.run_at_ms) FROM level CROSS JOIN LATERAL ( \
-        SELECT run_at_ms FROM jobs WHERE state = 'queued' AND recipe = $1 AND definition = $2 \
-        AND priority = level.priority AND id <> ALL($3::bigint[]) \
-        ORDER BY run_at_ms LIMIT 1) next";
+    SELECT min((SELECT run_at_ms FROM jobs WHERE state = 'queued' AND recipe = $1 \
+            AND definition = $2 AND priority = level.priority AND run_at_ms > $4::bigint \
+            AND id <> ALL($3::bigint[]) ORDER BY run_at_ms LIMIT 1)), \
+        coalesce(bool_or(EXISTS (SELECT 1 FROM jobs WHERE state = 'queued' AND recipe = $1 \
+            AND definition = $2 AND priority = level.priority AND run_at_ms <= $4::bigint \
+            AND id <> ALL($3::bigint[]))), false) \
+    FROM level WHERE level.priority IS NOT NULL";
 const INSERT: &str = "INSERT INTO jobs (id, tenant, job_key, recipe, definition, priority, \
     run_at_ms, state, live, fence, completed_by, version, record) \
     SELECT id, tenant, job_key, recipe, definition, priority, run_at_ms, state, \

@@ -77,6 +77,13 @@ impl Cluster {
         command
     }
 
+    /// Another program.
+    pub(crate) fn plain(&self, name: &str) -> Command {
+        let mut command = plain(name);
+        command.current_dir(self.home.path()).stdin(Stdio::null());
+        command
+    }
+
     /// Starts the server, where it is not running.
     pub(crate) fn go_on(&mut self) {
         let mut postgres = self.command("postgres");

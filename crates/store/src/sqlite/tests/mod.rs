@@ -3,13 +3,14 @@
 mod alone;
 mod children;
 mod commit_fails;
-mod comparison;
+pub(crate) mod comparison;
 mod condemned;
 mod constraints;
 mod contract;
 mod cycle;
 mod driver;
 mod full;
+mod high_water;
 mod killed;
 mod lock;
 mod restart;
