@@ -20,7 +20,7 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
     /// A PostgreSQL that keeps the records instead of the data directory, and that many servers may
-    /// share: postgres://USER@HOST/DATABASE, or postgres:///DATABASE?host=/SOCKET/FOLDER.
+    /// share: `postgres://USER@HOST/DATABASE`, or `postgres:///DATABASE?host=/SOCKET/FOLDER`.
     #[arg(long, env = "PALISADE_STORE", value_name = "URL", hide_env_values = true)]
     pub(crate) store: Option<String>,
     /// Where to listen. Loopback unless told otherwise.
@@ -66,12 +66,8 @@ pub(crate) async fn start(args: &ServeArgs) -> anyhow::Result<Server> {
         tokens,
         ..ServerConfig::default()
     };
-    let parts = ServerParts {
-        store,
-        blobs: Arc::new(blobs),
-        recipes: book,
-        entropy: Arc::new(OsEntropy),
-    };
+    let parts =
+        ServerParts { store, blobs: Arc::new(blobs), recipes: book, entropy: Arc::new(OsEntropy) };
     Ok(Server::start(config, parts).await?)
 }
 

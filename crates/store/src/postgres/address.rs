@@ -14,7 +14,9 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
     /// Not a PostgreSQL URL.
-    #[error("the store's URL {url:?} is not understood; it must be like postgres://user@host/database")]
+    #[error(
+        "the store's URL {url:?} is not understood; it must be like postgres://user@host/database"
+    )]
     Url {
         /// The URL, without its password.
         url: String,
@@ -140,7 +142,8 @@ impl Address {
 
     /// The database, for messages: no password is in it.
     pub(super) fn shown(&self) -> String {
-        let hosts: Vec<_> = self.config.get_hosts().iter().map(|host| format!("{host:?}")).collect();
+        let hosts: Vec<_> =
+            self.config.get_hosts().iter().map(|host| format!("{host:?}")).collect();
         let name = self.config.get_dbname().unwrap_or("(its user's)");
         format!("{name} at {}", hosts.join(", "))
     }

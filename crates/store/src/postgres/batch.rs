@@ -200,7 +200,7 @@ impl Engine {
         if let Some(error) = broken {
             return Err(Trouble::Unknown(error.to_string()));
         }
-        commit.map_err(Trouble::of_commit)?;
+        commit.map_err(|error| Trouble::of_commit(&error))?;
         let position = match written.last().filter(|_| tells).and_then(|rows| rows.first()) {
             Some(row) => Columns::new("head", row).unsigned(0).map_err(Trouble::Fault)?,
             None => 0,

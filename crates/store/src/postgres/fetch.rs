@@ -4,21 +4,22 @@
 //! The order of the questions is the order in which everybody locks: jobs, leases, locks, objects,
 //! blobs, each by its key. So servers wait for each other, but not in a circle.
 
+mod taking;
+
 use std::collections::BTreeMap;
 
 use deadpool_postgres::Client;
-use palisade_core::{JobId, LockName, Number, lock::{Lock, Waiter}};
-use tokio_postgres::Row;
+use palisade_core::{Digest, JobId, LockName, Number, ObjectKey, RequestId, SessionId};
 
-use crate::{command::Capability, fault::Fault};
+use crate::{command::Capability, tables::Scope};
 
 use super::{
     life::{ClockRow, LIFE_LOCK},
-    overlay::{Next, Overlay},
+    overlay::Overlay,
     records::{blob, claim, job, lease, lock, object, request, session},
     session::{Question, pipeline, question},
     trouble::Trouble,
-    values::{Columns, count, number},
+    values::{count, number},
     wants::{OwnKey, Wants, Which},
 };
 
@@ -45,16 +46,16 @@ enum About {
     LeasesOfJobs(Vec<JobId>),
     Leases(Vec<Number>),
     LeasesOfSessions,
-    Beats(Vec<palisade_core::SessionId>),
+    Beats(Vec<SessionId>),
     Pauses(Vec<(Number, u64)>),
-    Claims(Vec<(palisade_core::SessionId, palisade_core::RequestId)>),
-    Requests(Vec<(crate::tables::Scope, palisade_core::RequestId)>),
+    Claims(Vec<(SessionId, RequestId)>),
+    Requests(Vec<(Scope, RequestId)>),
     Locks(Vec<LockName>),
     Waiters,
     Overdue,
     Grants(Vec<Number>),
-    Objects(Vec<palisade_core::ObjectKey>),
-    Blobs(Vec<palisade_core::Digest>),
+    Objects(Vec<ObjectKey>),
+    Blobs(Vec<Digest>),
     Tokens(Vec<Number>),
     Numbers,
     Clock,
@@ -103,26 +104,25 @@ pub(super) async fn round(
     round.ask(About::Clock, question!(client, CLOCK));
     let Round { about, questions, .. } = round;
     let (mut locks, mut clock) = (BTreeMap::new(), None);
+    let rows_before = overlay.rows();
     for (about, answer) in about.into_iter().zip(pipeline(questions).await) {
         let rows = answer.map_err(Trouble::before_commit)?;
         if let About::Clock = about {
             clock = Some(ClockRow::decode(&rows[0]).map_err(Trouble::Fault)?);
         } else {
-            take_in(overlay, &mut locks, about, &rows).map_err(Trouble::Fault)?;
+            taking::take_in(overlay, &mut locks, about, &rows).map_err(Trouble::Fault)?;
         }
     }
     for (name, lock) in locks {
         overlay.fetched_lock(name, Some(lock));
     }
+    if overlay.rows() > rows_before {
+        overlay.forget_next();
+    }
     Ok(clock.expect("it was asked for"))
 }
 
-fn ask_jobs<'a>(
-    round: &mut Round<'a>,
-    overlay: &Overlay,
-    wants: &Wants,
-    (turn, now): (Turn, i64),
-) {
+fn ask_jobs(round: &mut Round<'_>, overlay: &Overlay, wants: &Wants, (turn, now): (Turn, i64)) {
     let client = round.client;
     if !wants.jobs.is_empty() {
         let sql = match turn {
@@ -161,8 +161,7 @@ fn ask_jobs<'a>(
     }
     for capability in &wants.next {
         let (recipe, definition) = capability_columns(capability);
-        let known: Vec<_> =
-            overlay.known_jobs(capability).into_iter().map(job::id).collect();
+        let known: Vec<_> = overlay.known_jobs(capability).into_iter().map(job::id).collect();
         let asked = question!(client, job::NEXT_DUE, recipe, definition, known, now);
         round.ask(About::NextDue(capability.clone()), asked);
         let known = overlay.lease_rows.keys().map(|token| number(*token)).collect();
@@ -231,7 +230,10 @@ fn ask_rest(round: &mut Round<'_>, wants: &Wants, now: i64) {
     }
     if !wants.blobs.is_empty() {
         let digests = wants.blobs.iter().map(|digest| digest.as_bytes().to_vec()).collect();
-        round.ask(About::Blobs(wants.blobs.iter().copied().collect()), blob::newest(client, digests));
+        round.ask(
+            About::Blobs(wants.blobs.iter().copied().collect()),
+            blob::newest(client, digests),
+        );
     }
     if !wants.tokens.is_empty() {
         let tokens: Vec<_> = wants.tokens.iter().copied().collect();
@@ -245,176 +247,4 @@ fn ask_rest(round: &mut Round<'_>, wants: &Wants, now: i64) {
         // overtake each other.
         round.ask(About::Numbers, question!(client, DRAW, count(wants.numbers)));
     }
-}
-
-/// Takes in the rows of one answer.
-fn take_in(
-    overlay: &mut Overlay,
-    locks: &mut BTreeMap<LockName, Lock>,
-    about: About,
-    rows: &[Row],
-) -> Result<(), Fault> {
-    match about {
-        About::Jobs(_)
-        | About::Keys(..)
-        | About::Due(..)
-        | About::Lapsed(..)
-        | About::Backups(..)
-        | About::Spent => return take_in_jobs(overlay, about, rows),
-        About::NextDue(capability) => {
-            let columns = Columns::new("job", &rows[0]);
-            let (run_at, due_elsewhere) = (columns.optional_instant(0)?, columns.get(1)?);
-            let next = Next { run_at, due_elsewhere, ..Next::default() };
-            overlay.fetched_next(capability, next);
-        }
-        About::NextLease(capability) => {
-            let columns = Columns::new("lease", &rows[0]);
-            let (lapses, backup) = (columns.optional_instant(0)?, columns.optional_instant(1)?);
-            overlay.fetched_next_lease(&capability, lapses, backup);
-        }
-        About::LeasesOfJobs(jobs) => {
-            take_in_leases(overlay, rows)?;
-            overlay.fetched_whole(jobs);
-        }
-        About::Leases(tokens) => {
-            take_in_leases(overlay, rows)?;
-            overlay.fetched_tokens(tokens);
-        }
-        About::LeasesOfSessions => take_in_leases(overlay, rows)?,
-        About::Beats(sessions) => {
-            let beats = rows.iter().map(session::decode_beat).collect::<Result<BTreeMap<_, _>, _>>()?;
-            for session in sessions {
-                let seq = beats.get(&session).copied();
-                overlay.fetched_session(session, seq);
-            }
-        }
-        About::Pauses(asked) => {
-            let known = rows.iter().map(session::decode_pause).collect::<Result<Vec<_>, _>>()?;
-            for pause in asked {
-                overlay.pauses.fetch(pause, known.contains(&pause).then_some(()));
-            }
-        }
-        About::Claims(asked) => {
-            let mut known = rows.iter().map(claim::decode).collect::<Result<BTreeMap<_, _>, _>>()?;
-            for claim in asked {
-                let grants = known.remove(&claim);
-                overlay.claims.fetch(claim, grants);
-            }
-        }
-        About::Requests(asked) => take_in_requests(overlay, asked, rows)?,
-        About::Locks(asked) => {
-            let found = rows.iter().map(lock::decode).collect::<Result<Vec<_>, _>>()?;
-            for name in asked {
-                overlay.fetched_lock(name, None);
-            }
-            locks.extend(found.into_iter().map(|lock| (lock.name.clone(), lock)));
-        }
-        About::Waiters => {
-            for row in rows {
-                let (name, waiter): (LockName, Waiter) = lock::decode_waiter(row)?;
-                if let Some(lock) = locks.get_mut(&name) {
-                    lock.waiters.push(waiter);
-                }
-            }
-        }
-        About::Overdue => {
-            let names = rows.iter().map(|row| Columns::new("lock", row).parsed(0));
-            overlay.fetched_overdue_locks(names.collect::<Result<_, _>>()?);
-        }
-        About::Grants(tokens) => {
-            let found = rows.iter().map(lock::decode_grant).collect::<Result<Vec<_>, _>>()?;
-            tokens.into_iter().for_each(|token| overlay.lock_grants.fetch(token, None));
-            for grant in found {
-                overlay.lock_grants.fetch(grant.pair.token, Some(grant));
-            }
-        }
-        About::Objects(keys) => {
-            keys.into_iter().for_each(|key| overlay.objects.fetch(key, None));
-            for row in rows {
-                let object = object::decode(row)?;
-                overlay.objects.fetch(object.key.clone(), Some(object));
-            }
-        }
-        About::Blobs(digests) => {
-            digests.into_iter().for_each(|digest| overlay.fetched_blob(digest, None));
-            for row in rows {
-                let blob = blob::decode(row)?;
-                overlay.fetched_blob(blob.digest, Some(blob));
-            }
-        }
-        About::Tokens(tokens) => {
-            tokens.into_iter().for_each(|token| overlay.tokens.fetch(token, None));
-            for row in rows {
-                let columns = Columns::new("token", row);
-                overlay.tokens.fetch(columns.number(0)?, Some(columns.job(1)?));
-            }
-        }
-        About::Clock | About::Nothing => {}
-        About::Numbers => {
-            let drawn = rows.iter().map(|row| Columns::new("counter", row).number(0));
-            overlay.fetched_numbers(drawn.collect::<Result<_, _>>()?);
-        }
-    }
-    Ok(())
-}
-
-fn take_in_jobs(overlay: &mut Overlay, about: About, rows: &[Row]) -> Result<(), Fault> {
-    let mut came = Vec::with_capacity(rows.len());
-    if let About::Jobs(ids) = &about {
-        ids.iter().for_each(|id| overlay.fetched_job(*id, None));
-    }
-    if let About::Keys(which, keys) = &about {
-        keys.iter().for_each(|own| overlay.fetched_key(*which, own.clone(), None));
-    }
-    for row in rows {
-        let (job, version) = job::decode(row)?;
-        came.push(job.id);
-        if let About::Keys(which, _) = &about {
-            let own = OwnKey::new(&job.tenant, job.key);
-            overlay.fetched_key(*which, own, Some(job.id));
-        }
-        overlay.fetched_job(job.id, Some((job, version)));
-    }
-    match about {
-        About::Due(capability, asked) => overlay.fetched_due(&capability, asked, &came),
-        About::Lapsed(capability, asked) => {
-            overlay.fetched_lapsed(&capability, asked, &came);
-        }
-        About::Backups(capability, asked) => {
-            overlay.fetched_backups(&capability, asked, &came);
-        }
-        About::Spent => overlay.fetched_spent(&came),
-        _ => {}
-    }
-    Ok(())
-}
-
-fn take_in_leases(overlay: &mut Overlay, rows: &[Row]) -> Result<(), Fault> {
-    for row in rows {
-        overlay.fetched_lease(lease::decode(row)?);
-    }
-    Ok(())
-}
-
-fn take_in_requests(
-    overlay: &mut Overlay,
-    asked: Vec<(crate::tables::Scope, palisade_core::RequestId)>,
-    rows: &[Row],
-) -> Result<(), Fault> {
-    let mut known = BTreeMap::new();
-    for row in rows {
-        let columns = Columns::new("request", row);
-        let recorded = crate::tables::Recorded {
-            fingerprint: columns.digest(2)?,
-            answer: columns.get(3)?,
-        };
-        let key = (columns.text(0)?.to_owned(), columns.text(1)?.to_owned());
-        known.insert(key, recorded);
-    }
-    for request in asked {
-        let key = (request::scope_column(&request.0), request.1.to_string());
-        let recorded = known.remove(&key);
-        overlay.requests.fetch(request, recorded);
-    }
-    Ok(())
 }

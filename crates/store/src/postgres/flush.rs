@@ -48,11 +48,7 @@ pub(super) fn questions<'a>(
     (questions, tells)
 }
 
-fn jobs<'a>(
-    client: &'a Client,
-    overlay: &Overlay,
-    questions: &mut Vec<Question<'a>>,
-) -> Moves {
+fn jobs<'a>(client: &'a Client, overlay: &Overlay, questions: &mut Vec<Question<'a>>) -> Moves {
     let mut moves = Moves::default();
     let (mut new, mut changed, mut versions) = (Vec::new(), Vec::new(), Vec::new());
     for (id, before, job) in overlay.jobs.changes() {
@@ -109,12 +105,7 @@ fn leases<'a>(client: &'a Client, overlay: &mut Overlay, questions: &mut Vec<Que
     }
 }
 
-fn heard<'a>(
-    client: &'a Client,
-    overlay: &Overlay,
-    now: i64,
-    questions: &mut Vec<Question<'a>>,
-) {
+fn heard<'a>(client: &'a Client, overlay: &Overlay, now: i64, questions: &mut Vec<Question<'a>>) {
     let beats: Vec<_> = overlay.sessions.changes().map(|(id, _, seq)| (id, *seq)).collect();
     if !beats.is_empty() {
         questions.push(session::put_beats(client, &beats, now));

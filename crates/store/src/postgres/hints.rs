@@ -33,11 +33,15 @@ fn add(wants: &mut Wants, command: &Command) {
         Command::Release(asked) => job(wants, asked.job),
         Command::Cancel(asked) => {
             job(wants, asked.job);
-            wants.requests.extend(asked.request_id.iter().map(|id| (Scope::Job(asked.job), id.clone())));
+            wants
+                .requests
+                .extend(asked.request_id.iter().map(|id| (Scope::Job(asked.job), id.clone())));
         }
         Command::Retry(asked) => {
             job(wants, asked.job);
-            wants.requests.extend(asked.request_id.iter().map(|id| (Scope::Job(asked.job), id.clone())));
+            wants
+                .requests
+                .extend(asked.request_id.iter().map(|id| (Scope::Job(asked.job), id.clone())));
         }
         Command::BeginBlob(asked) => {
             wants.blobs.insert(asked.digest);

@@ -18,7 +18,10 @@ use palisade_core::{
 use tokio_postgres::Row;
 
 use crate::{
-    fault::Fault, lease_book::{Held, LeaseBook}, lock_book::LockBook, tables::HeldLeases,
+    fault::Fault,
+    lease_book::{Held, LeaseBook},
+    lock_book::LockBook,
+    tables::HeldLeases,
 };
 
 use super::{
@@ -68,7 +71,6 @@ impl ClockRow {
     }
 }
 
-
 /// Why a life may have to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
@@ -100,6 +102,7 @@ impl Engine {
             client.execute(ahead, &[&row.ahead_ms]).await.map_err(fault)?;
         }
         let now = row.now(wall).max(row.recorded);
+        self.clock.hear(now);
         let gap_ms = now.since_ms(row.recorded);
         match cause {
             // Somebody else was faster.
@@ -132,7 +135,7 @@ pub(super) async fn end_alone(client: &Client, done: Result<(), Fault>) -> Resul
     let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
     let ended = client.batch_execute(end).await;
     done.map_err(Trouble::Fault)?;
-    ended.map_err(Trouble::of_commit)
+    ended.map_err(|error| Trouble::of_commit(&error))
 }
 
 /// Every open attempt's lease after the start, in its job's record and among the leases: after a
@@ -194,7 +197,9 @@ async fn renew_locks(client: &Client, start: Start) -> Result<(), Fault> {
         }
     }
     let mut book = LockBook::default();
-    locks.values().for_each(|lock| book.follow(lock));
+    for lock in locks.values() {
+        book.follow(lock);
+    }
     let after = book.after_start(start);
     let records: Vec<&Lock> = after.iter().collect();
     let changes: Vec<_> = after.iter().map(|lock| (locks.get(&lock.name), lock)).collect();

@@ -146,9 +146,10 @@ pub(super) async fn follow(engine: Arc<Engine>) {
 async fn catch_up(engine: &Engine) -> Result<(), Fault> {
     loop {
         let after = engine.news.position();
-        let client = engine.reader().await.map_err(|trouble| {
-            Fault::Engine(format!("no connection: {trouble:?}").into())
-        })?;
+        let client = engine
+            .reader()
+            .await
+            .map_err(|trouble| Fault::Engine(format!("no connection: {trouble:?}").into()))?;
         let entries = reading::events(&client, after, ENTRIES_AT_ONCE).await?;
         drop(client);
         if entries.is_empty() {
@@ -169,8 +170,7 @@ pub(super) async fn hear(engine: Arc<Engine>, address: Address) {
 }
 
 async fn hear_once(engine: &Engine, address: &Address) -> Result<(), Fault> {
-    let (client, mut connection) =
-        address.config.connect(address.tls()).await.map_err(fault)?;
+    let (client, mut connection) = address.config.connect(address.tls()).await.map_err(fault)?;
     let heard = std::future::poll_fn(|context| {
         loop {
             match std::task::ready!(connection.poll_message(context)) {

@@ -88,7 +88,7 @@ pub(super) async fn engine(options: &PostgresOptions) -> Result<Engine, OpenErro
     let place = options.address.shown();
     let database = |source| OpenError::Database { place: place.clone(), source };
     migrate(&options.address).await?;
-    let pool = |size| pool(&options.address, size).map_err(database);
+    let pool = |size| pool(&options.address, size).map_err(&database);
     let engine = Engine {
         writers: pool(options.writers)?,
         readers: pool(options.readers)?,
@@ -160,7 +160,8 @@ async fn migrate(address: &Address) -> Result<(), OpenError> {
         client.batch_execute(&alone).await.map_err(fault).map_err(database)?;
         let schema = |source| OpenError::Schema { place: place.clone(), source: Box::new(source) };
         let runner = migrations::migrations::runner().set_abort_missing(false);
-        let known = runner.get_migrations().iter().map(|one| one.version()).max().unwrap_or(0);
+        let known =
+            runner.get_migrations().iter().map(refinery::Migration::version).max().unwrap_or(0);
         let found = version(&client).await.map_err(database)?;
         let known = i64::from(known);
         if found > known + 1 {

@@ -132,7 +132,9 @@ async fn jobs(
         for row in select(client, lease::OF_JOBS, &[&open]).await? {
             book.load(lease::decode(&row)?);
         }
-        jobs.iter_mut().for_each(|job| book.overlay(job));
+        for job in &mut jobs {
+            book.overlay(job);
+        }
     }
     Ok(jobs)
 }

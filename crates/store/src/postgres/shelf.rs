@@ -27,6 +27,7 @@ impl<K: Ord + Clone, V: Clone> Shelf<K, V> {
     }
 
     /// The row as it is now; the outer none says that nobody has looked yet.
+    #[expect(clippy::option_option, reason = "not looked at and not there are two things")]
     pub(super) fn get(&self, key: &K) -> Option<Option<&V>> {
         match self.changed.get(key) {
             Some(row) => Some(Some(row)),

@@ -31,7 +31,7 @@ impl Trouble {
 
     /// An error of the commit itself. Only what the database says before it writes the commit
     /// leaves no doubt.
-    pub(super) fn of_commit(error: tokio_postgres::Error) -> Self {
+    pub(super) fn of_commit(error: &tokio_postgres::Error) -> Self {
         match error.code() {
             Some(code) if is_conflict(code) => Self::Again(error.to_string()),
             _ => Self::Unknown(error.to_string()),

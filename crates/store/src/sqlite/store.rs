@@ -84,9 +84,7 @@ impl SqliteStore {
         };
         let (sender, receiver) = mpsc::channel();
         let named = std::thread::Builder::new().name("palisade-writer".to_owned());
-        let handle = named
-            .spawn(move || writer.serve(&receiver))
-            .map_err(failed)?;
+        let handle = named.spawn(move || writer.serve(&receiver)).map_err(failed)?;
         let readers = Readers {
             folder: folder.to_owned(),
             idle: Mutex::new(Vec::new()),

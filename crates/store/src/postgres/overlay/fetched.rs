@@ -3,10 +3,7 @@
 use std::collections::BTreeSet;
 
 use palisade_core::{
-    Digest, JobId, LockName, Number, SessionId, Timestamp,
-    blob::Blob,
-    job::Job,
-    lock::Lock,
+    Digest, JobId, LockName, Number, SessionId, Timestamp, blob::Blob, job::Job, lock::Lock,
 };
 
 use crate::{command::Capability, lease_book::Held};
@@ -17,10 +14,7 @@ impl Overlay {
     /// A job's row, or that there is none.
     pub(in crate::postgres) fn fetched_job(&mut self, id: JobId, row: Option<(Job, i64)>) {
         let Some((job, version)) = row else { return self.jobs.fetch(id, None) };
-        if self.versions.insert(id, version).is_none() {
-            // What comes next was asked for apart from what was here then.
-            self.next.clear();
-        }
+        self.versions.insert(id, version);
         self.fence = self.fence.max(Some(job.fence));
         self.follow_job(&job);
         if !job.has_open_attempt() {
@@ -36,7 +30,12 @@ impl Overlay {
     }
 
     /// Which job a key leads to.
-    pub(in crate::postgres) fn fetched_key(&mut self, which: Which, own: OwnKey, id: Option<JobId>) {
+    pub(in crate::postgres) fn fetched_key(
+        &mut self,
+        which: Which,
+        own: OwnKey,
+        id: Option<JobId>,
+    ) {
         self.keys.insert((which, own), id);
     }
 
@@ -102,8 +101,6 @@ impl Overlay {
         if self.lease_rows.contains_key(&held.token) {
             return;
         }
-        // What comes next was asked for apart from what was here then.
-        self.next.clear();
         self.known_tokens.insert(held.token);
         self.lease_rows.insert(held.token, held.clone());
         self.book.load(held);
@@ -146,6 +143,17 @@ impl Overlay {
         self.overdue_locks = Some(names);
     }
 
+    /// How many jobs and leases are here.
+    pub(in crate::postgres) fn rows(&self) -> usize {
+        self.versions.len() + self.lease_rows.len()
+    }
+
+    /// More is here now than when somebody asked what comes next apart from it: that answer may be
+    /// about what is here.
+    pub(in crate::postgres) fn forget_next(&mut self) {
+        self.next.clear();
+    }
+
     /// Numbers, drawn after all of the above was locked.
     pub(in crate::postgres) fn fetched_numbers(&mut self, numbers: Vec<Number>) {
         self.numbers = numbers;
@@ -153,9 +161,8 @@ impl Overlay {
 
     /// Jobs that are here and of this capability: what is not here was asked for apart from them.
     pub(in crate::postgres) fn known_jobs(&self, capability: &Capability) -> Vec<JobId> {
-        let of_capability = |id: &&JobId| {
-            self.jobs.before(id).is_some_and(|job| capability_of(job) == *capability)
-        };
+        let of_capability =
+            |id: &&JobId| self.jobs.before(id).is_some_and(|job| capability_of(job) == *capability);
         self.jobs.keys().filter(of_capability).copied().collect()
     }
 }

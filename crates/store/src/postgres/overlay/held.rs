@@ -1,12 +1,10 @@
 //! The held leases as the operations see them.
 
+use std::collections::BTreeSet;
+
 use palisade_core::{JobId, Number, SessionId, Timestamp, lease::Lease};
 
-use crate::{
-    command::Capability,
-    lease_book::Held,
-    tables::HeldLeases,
-};
+use crate::{command::Capability, lease_book::Held, tables::HeldLeases};
 
 use super::{Looking, Overlay, Wants};
 
@@ -116,6 +114,12 @@ impl HeldLeases for Overlay {
     }
 
     fn next_change(&self, now: Timestamp, fits: &dyn Fn(&Held) -> bool) -> Option<Timestamp> {
+        // Of a job that is here with some of its leases only, nobody knows when it lapses.
+        let mut partly = self.lease_rows.values().map(|held| held.job).collect::<BTreeSet<_>>();
+        partly.retain(|job| !self.whole.contains(job));
+        if !partly.is_empty() {
+            self.miss(|wants| wants.job_leases.extend(partly));
+        }
         let mut earliest = self.book.next_change(now, fits);
         for capability in self.claimed() {
             let Some(next) = self.next.get(capability) else {
@@ -133,13 +137,11 @@ impl HeldLeases for Overlay {
     }
 
     fn beat_seen(&self, session: &SessionId) -> u64 {
-        match self.sessions.get(session) {
-            Some(seq) => seq.copied().unwrap_or(0),
-            None => {
-                self.miss(|wants| wants.sessions.insert(session.clone()));
-                0
-            }
+        if let Some(seq) = self.sessions.get(session) {
+            return seq.copied().unwrap_or(0);
         }
+        self.miss(|wants| wants.sessions.insert(session.clone()));
+        0
     }
 
     fn see_beat(&mut self, session: &SessionId, seq: u64) {

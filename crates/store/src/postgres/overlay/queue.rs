@@ -6,7 +6,10 @@ use std::{
     ops::Bound,
 };
 
-use palisade_core::{JobId, Number, Timestamp, job::{Job, JobState}};
+use palisade_core::{
+    JobId, Number, Timestamp,
+    job::{Job, JobState},
+};
 
 use crate::command::Capability;
 

@@ -1,7 +1,7 @@
 //! A job's row: the record as JSON, and beside it what is searched for.
 
-use palisade_core::{JobId, job::Job};
 use deadpool_postgres::Client;
+use palisade_core::{JobId, job::Job};
 use tokio_postgres::Row;
 
 use crate::{
@@ -82,7 +82,16 @@ const INSERT_TOKENS: &str =
 
 /// What is introduced to each connection.
 pub(in crate::postgres) const ALL: &[&str] = &[
-    BY_ID, BY_ID_AT_ONCE, LIVE, COMPLETE, OVER, DUE, NEXT_DUE, INSERT, UPDATE, TOKENS,
+    BY_ID,
+    BY_ID_AT_ONCE,
+    LIVE,
+    COMPLETE,
+    OVER,
+    DUE,
+    NEXT_DUE,
+    INSERT,
+    UPDATE,
+    TOKENS,
     INSERT_TOKENS,
 ];
 

@@ -92,8 +92,19 @@ pub(in crate::postgres) fn append<'a>(
     }
     let [queued, running, complete, failed, cancelled] = moves.0;
     question!(
-        client, APPEND, count(events.len()), queued, running, complete, failed, cancelled, rows.0,
-        rows.1, rows.2, of_jobs.0, of_jobs.1,
+        client,
+        APPEND,
+        count(events.len()),
+        queued,
+        running,
+        complete,
+        failed,
+        cancelled,
+        rows.0,
+        rows.1,
+        rows.2,
+        of_jobs.0,
+        of_jobs.1,
     )
 }
 

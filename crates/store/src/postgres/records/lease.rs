@@ -75,9 +75,8 @@ const UPDATE: &str = "UPDATE leases l SET deadline_ms = n.deadline_ms, \
 const DELETE: &str = "DELETE FROM leases WHERE token = ANY($1::bigint[])";
 
 /// What is introduced to each connection.
-pub(in crate::postgres) const ALL: &[&str] = &[
-    BY_TOKEN, BY_JOB, BY_SESSION, LAPSED, SPENT, BACKUPS, NEXT, INSERT, UPDATE, DELETE,
-];
+pub(in crate::postgres) const ALL: &[&str] =
+    &[BY_TOKEN, BY_JOB, BY_SESSION, LAPSED, SPENT, BACKUPS, NEXT, INSERT, UPDATE, DELETE];
 
 pub(in crate::postgres) fn decode(row: &Row) -> Result<Held, Fault> {
     let columns = Columns::new("lease", row);

@@ -52,9 +52,8 @@ const PUT_GRANTS: &str = "INSERT INTO lock_grants (token, lock, lease_id, holder
     close_reason = excluded.close_reason WHERE lock_grants.closed_at_ms IS NULL";
 
 /// What is introduced to each connection.
-pub(in crate::postgres) const ALL: &[&str] = &[
-    FIND, WAITERS, OVERDUE, INSERT, UPDATE, DELETE_WAITERS, PUT_WAITERS, GRANTS, PUT_GRANTS,
-];
+pub(in crate::postgres) const ALL: &[&str] =
+    &[FIND, WAITERS, OVERDUE, INSERT, UPDATE, DELETE_WAITERS, PUT_WAITERS, GRANTS, PUT_GRANTS];
 
 /// Decodes `fence, name, holding`: without those who wait.
 pub(in crate::postgres) fn decode(row: &Row) -> Result<Lock, Fault> {
@@ -114,8 +113,7 @@ pub(in crate::postgres) fn update<'a>(client: &'a Client, locks: &[&Lock]) -> Qu
     question!(client, UPDATE, names, fences, tokens, deadlines, holdings, count(locks.len()))
 }
 
-type LockColumns =
-    (Vec<String>, Vec<i64>, Vec<Option<i64>>, Vec<Option<i64>>, Vec<Option<String>>);
+type LockColumns = (Vec<String>, Vec<i64>, Vec<Option<i64>>, Vec<Option<i64>>, Vec<Option<String>>);
 
 fn columns(locks: &[&Lock]) -> LockColumns {
     let holding = |lock: &Lock| lock.holding.as_ref().map(json);

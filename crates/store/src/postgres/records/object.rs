@@ -55,8 +55,7 @@ pub(in crate::postgres) fn update<'a>(client: &'a Client, objects: &[&Object]) -
     question!(client, UPDATE, keys, kinds, fences, lasts, contents, count(objects.len()))
 }
 
-type ObjectColumns =
-    (Vec<String>, Vec<&'static str>, Vec<i64>, Vec<String>, Vec<Option<String>>);
+type ObjectColumns = (Vec<String>, Vec<&'static str>, Vec<i64>, Vec<String>, Vec<Option<String>>);
 
 fn columns(objects: &[&Object]) -> ObjectColumns {
     (

@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use crate::postgres::{Address, PostgresOptions, PostgresStore, TimeSource};
 
 /// How long the server may take to come up.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// A running server. Dropped, it ends.
 pub(crate) struct Cluster {

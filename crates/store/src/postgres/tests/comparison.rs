@@ -14,12 +14,12 @@ use crate::{
     memory::MemoryEngine,
     postgres::{GAP_MS, engine::Engine, open, records::job},
     query::{JobFilter, Query},
-    sqlite::tests::comparison::generator::Generator,
+    sqlite::tests::comparison::generator::{Generator, Seen},
 };
 
 use super::cluster::Cluster;
 
-const STEPS: usize = 200;
+const STEPS: usize = 250;
 const BEGINNING: Timestamp = Timestamp(1_700_000_000_000);
 
 struct Twins<'a> {
@@ -130,7 +130,7 @@ async fn engine(cluster: &Cluster, database: &str, clock: &Arc<ManualClock>) -> 
     open::engine(&options).await.unwrap()
 }
 
-async fn run(seed: u64, cluster: &Cluster) {
+async fn run(seed: u64, cluster: &Cluster) -> Seen {
     let mut twins = Twins::new(seed, cluster).await;
     let mut generator = Generator::new(seed);
     for step in 0..STEPS {
@@ -140,9 +140,7 @@ async fn run(seed: u64, cluster: &Cluster) {
         }
     }
     twins.compare_columns().await;
-    let seen = generator.seen();
-    // A comparison of refusals alone would prove little.
-    assert!(seen.completed > 0 && seen.granted > 10, "seed {seed}: {seen:?}");
+    generator.seen()
 }
 
 /// The seeds run in this process; `PALISADE_SEED` runs one more, `PALISADE_SEEDS` that many.
@@ -156,7 +154,12 @@ fn seeds() -> Vec<u64> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_commands_come_to_the_same_on_postgres_and_on_the_reference() {
     let cluster = Cluster::start();
+    let (mut granted, mut completed) = (0, 0);
     for seed in seeds() {
-        run(seed, &cluster).await;
+        let seen = run(seed, &cluster).await;
+        granted += seen.granted;
+        completed += seen.completed;
     }
+    // A comparison of refusals alone would prove little.
+    assert!(completed > 5 && granted > 100, "{granted} granted, {completed} completed");
 }

@@ -84,11 +84,7 @@ async fn work(bench: &Bench<PostgresStore>, worker: u64, rounds: &AtomicU64) -> 
         let Some(grant) = claimed.grants.first() else { continue };
         wish_blob(bench, &format!("output of {}", grant.job.id)).await;
         let content = format!("output of {}", grant.job.id);
-        let verb = Complete {
-            job: grant.job.id,
-            pair: grant.pair,
-            manifest: manifest(&content),
-        };
+        let verb = Complete { job: grant.job.id, pair: grant.pair, manifest: manifest(&content) };
         insist(bench, verb).await;
         complete.push(grant.job.id);
     }
@@ -103,7 +99,8 @@ async fn wish_blob(bench: &Bench<PostgresStore>, content: &str) {
 async fn a_database_that_crashes_under_load_loses_nothing_that_was_answered() {
     let mut cluster = Cluster::with(&[]);
     let database = cluster.database().await;
-    let servers = [Arc::new(open(&cluster, &database).await), Arc::new(open(&cluster, &database).await)];
+    let servers =
+        [Arc::new(open(&cluster, &database).await), Arc::new(open(&cluster, &database).await)];
     let running = Arc::new(AtomicU64::new(1));
     let mut workers = Vec::new();
     for worker in 0..6_u64 {

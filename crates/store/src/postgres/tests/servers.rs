@@ -132,8 +132,7 @@ async fn a_request_repeated_at_another_server_gets_its_first_answer() {
     let cluster = Cluster::start();
     let (one, two, _) = pair(&cluster).await;
     let wish = one.wish().await;
-    let submit =
-        Submit { wish, request_id: Some("the-same-request".parse().unwrap()) };
+    let submit = Submit { wish, request_id: Some("the-same-request".parse().unwrap()) };
     let both = tokio::join!(one.store.run(submit.clone()), two.store.run(submit));
     assert_eq!(both.0.unwrap(), both.1.unwrap());
     let claim = one.claim_of("alice", 2);
