@@ -107,6 +107,7 @@ impl Engine {
         match cause {
             // Somebody else was faster.
             Cause::Gap(least_ms) if gap_ms <= least_ms => return Ok(()),
+            Cause::Gap(_) if row.life == 0 => tracing::info!("the store's first life begins"),
             Cause::Gap(_) => {
                 tracing::warn!(gap_ms, "nobody served for a while; leases get their time back");
             }
