@@ -1,7 +1,7 @@
 //! Random commands on the reference and on SQLite: every answer, event and view is the same, with
 //! restarts and gaps in between.
 
-mod generator;
+pub(crate) mod generator;
 
 use palisade_core::{Number, Timestamp, blob::collect::Stage};
 
