@@ -2,7 +2,7 @@
 //! were told could have come from the operations happening one at a time, each at some instant
 //! between its being asked and its being answered.
 //!
-//! The sequential job is a handful of lines ([`Sequential`]) and shares nothing with the rules. The
+//! The sequential job is a handful of lines (`Sequential`) and shares nothing with the rules. The
 //! search is Wing and Gong's, with a memory of what was tried.
 
 use std::collections::BTreeSet;
