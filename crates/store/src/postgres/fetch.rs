@@ -4,19 +4,20 @@
 //! The order of the questions is the order in which everybody locks: jobs, leases, locks, objects,
 //! blobs, each by its key. So servers wait for each other, but not in a circle.
 
+mod effects;
 mod taking;
 
 use std::collections::BTreeMap;
 
 use deadpool_postgres::Client;
-use palisade_core::{Digest, JobId, LockName, Number, ObjectKey, RequestId, SessionId};
+use palisade_core::{Digest, JobId, LockName, Number, ObjectKey, RequestId, SessionId, limits};
 
 use crate::{command::Capability, tables::Scope};
 
 use super::{
-    life::{ClockRow, LIFE_LOCK},
+    life::{ClockRow, ENDPOINTS_LOCK, LIFE_LOCK},
     overlay::Overlay,
-    records::{blob, claim, job, lease, lock, object, request, session},
+    records::{blob, claim, job, lease, lock, object, outbox, request, session},
     session::{Question, pipeline, question},
     trouble::Trouble,
     values::{count, number},
@@ -25,13 +26,14 @@ use super::{
 
 const BEGIN: &str = "BEGIN";
 const SHARE: &str = "SELECT pg_advisory_xact_lock_shared($1::bigint)";
+const ALONE: &str = "SELECT pg_advisory_xact_lock($1::bigint)";
 /// The clock's row, and what the wall says.
 pub(super) const CLOCK: &str = "SELECT clock_ms, ahead_ms, life, \
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM clock";
 const DRAW: &str = "SELECT nextval('counter') FROM generate_series(1, $1::bigint)";
 
 /// What is introduced to each connection.
-pub(super) const ALL: &[&str] = &[BEGIN, SHARE, CLOCK, DRAW];
+pub(super) const ALL: &[&str] = &[BEGIN, SHARE, ALONE, CLOCK, DRAW];
 
 /// What an answer is to.
 enum About {
@@ -54,9 +56,12 @@ enum About {
     Waiters,
     Overdue,
     Grants(Vec<Number>),
+    GrantsOf(Vec<(LockName, RequestId)>),
+    SpentGrants,
     Objects(Vec<ObjectKey>),
     Blobs(Vec<Digest>),
     Tokens(Vec<Number>),
+    Effect(effects::About),
     Numbers,
     Clock,
     Nothing,
@@ -97,9 +102,12 @@ pub(super) async fn round(
         round.ask(About::Nothing, question!(client, BEGIN));
         round.ask(About::Nothing, question!(client, SHARE, LIFE_LOCK));
     }
+    ask_endpoints(&mut round, wants);
     ask_jobs(&mut round, overlay, wants, (turn, now));
     ask_leases(&mut round, wants);
     ask_rest(&mut round, wants, now);
+    effects::ask(&mut round, wants, now);
+    ask_numbers(&mut round, wants);
     // After the last row was locked, so that no decision is older than what it rests on.
     round.ask(About::Clock, question!(client, CLOCK));
     let Round { about, questions, .. } = round;
@@ -120,6 +128,20 @@ pub(super) async fn round(
         overlay.forget_next();
     }
     Ok(clock.expect("it was asked for"))
+}
+
+/// Whoever writes what endpoints are told shares them: none is removed meanwhile, so that no row is
+/// left without its endpoint. A lock of its own, for one on their rows would be a write for each.
+fn ask_endpoints(round: &mut Round<'_>, wants: &Wants) {
+    let client = round.client;
+    if wants.endpoints_alone {
+        round.ask(About::Nothing, question!(client, ALONE, ENDPOINTS_LOCK));
+    } else if wants.endpoints {
+        round.ask(About::Nothing, question!(client, SHARE, ENDPOINTS_LOCK));
+    }
+    if wants.endpoints {
+        round.ask(About::Effect(effects::About::Endpoints), outbox::endpoints(client));
+    }
 }
 
 fn ask_jobs(round: &mut Round<'_>, overlay: &Overlay, wants: &Wants, (turn, now): (Turn, i64)) {
@@ -224,6 +246,15 @@ fn ask_rest(round: &mut Round<'_>, wants: &Wants, now: i64) {
         let asked = lock::grants(client, tokens.iter().map(|one| number(*one)).collect());
         round.ask(About::Grants(tokens), asked);
     }
+    if !wants.grants_of.is_empty() {
+        let of: Vec<_> = wants.grants_of.iter().cloned().collect();
+        let asked = lock::grants_of(client, &of);
+        round.ask(About::GrantsOf(of), asked);
+    }
+    if wants.spent_grants {
+        let before = now.saturating_sub_unsigned(limits::LOCK_GRANT_KEPT_MS);
+        round.ask(About::SpentGrants, lock::spent_grants(client, before));
+    }
     if !wants.objects.is_empty() {
         let asked = object::find(client, wants.objects.iter().map(ToString::to_string).collect());
         round.ask(About::Objects(wants.objects.iter().cloned().collect()), asked);
@@ -240,7 +271,11 @@ fn ask_rest(round: &mut Round<'_>, wants: &Wants, now: i64) {
         let asked = job::of_tokens(client, tokens.iter().map(|one| number(*one)).collect());
         round.ask(About::Tokens(tokens), asked);
     }
+}
+
+fn ask_numbers(round: &mut Round<'_>, wants: &Wants) {
     if wants.numbers > 0 {
+        let client = round.client;
         // Last: a number drawn after a row was locked is above every number that was drawn for
         // that row before, because whoever drew it had the lock, and has committed. So tokens rise
         // for each resource, whichever server grants, though numbers of different resources may

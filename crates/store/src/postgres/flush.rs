@@ -1,5 +1,7 @@
 //! What the commands of a batch changed, as questions: one statement a table, the journal last.
 
+mod effects;
+
 use std::collections::BTreeSet;
 
 use deadpool_postgres::Client;
@@ -34,13 +36,16 @@ pub(super) fn questions<'a>(
     let moves = jobs(client, overlay, &mut questions);
     leases(client, overlay, &mut questions);
     heard(client, overlay, now, &mut questions);
-    answers(client, overlay, &mut questions);
+    effects::forgotten(client, overlay, &mut questions);
+    answers(client, overlay, now, &mut questions);
     blobs(client, overlay, &mut questions);
     locks(client, overlay, &mut questions);
     objects(client, overlay, &mut questions);
+    questions.extend(effects::questions(client, overlay));
     if let Some(clock) = overlay.clock {
         questions.push(question!(client, RECORD_CLOCK, instant(clock)));
     }
+    questions.extend(journal::drop_chunks(client, &overlay.retention.dropped));
     let tells = !overlay.entries.is_empty() || moves != Moves::default();
     if tells {
         questions.push(journal::append(client, &overlay.entries, moves));
@@ -116,14 +121,14 @@ fn heard<'a>(client: &'a Client, overlay: &Overlay, now: i64, questions: &mut Ve
     }
 }
 
-fn answers<'a>(client: &'a Client, overlay: &Overlay, questions: &mut Vec<Question<'a>>) {
+fn answers<'a>(client: &'a Client, overlay: &Overlay, now: i64, questions: &mut Vec<Question<'a>>) {
     let claims: Vec<_> = overlay.claims.changes().map(|(claim, _, row)| (claim, row)).collect();
     if !claims.is_empty() {
-        questions.push(claim::insert(client, &claims));
+        questions.push(claim::insert(client, &claims, now));
     }
     let requests: Vec<_> = overlay.requests.changes().map(|(id, _, row)| (id, row)).collect();
     if !requests.is_empty() {
-        questions.push(request::insert(client, &requests));
+        questions.push(request::insert(client, &requests, now));
     }
 }
 

@@ -5,11 +5,17 @@
 use palisade_core::lease::Pair;
 
 use crate::{
-    command::{Claim, Command, Heartbeat, Pin, Submit},
+    command::{Claim, Command, Heartbeat, LeaseDeliveries, Pin, Submit},
     tables::Scope,
 };
 
-use super::wants::{OwnKey, Wants, Which};
+use super::{
+    overlay::{KEPT_AT_ONCE, NEXT_AT_ONCE},
+    wants::{OwnKey, Wants, Which},
+};
+
+/// Publications that a tick carries out, and one more, which tells whether there are more.
+const PUBLICATIONS: usize = 17;
 
 /// What all commands of a batch will ask for.
 pub(super) fn of(commands: &[Command]) -> Wants {
@@ -26,22 +32,20 @@ fn add(wants: &mut Wants, command: &Command) {
         Command::Claim(asked) => claim(wants, asked),
         Command::Heartbeat(asked) => heartbeat(wants, asked),
         Command::Complete(asked) => {
-            job(wants, asked.job);
+            ends(wants, asked.job);
             wants.blobs.extend(asked.manifest.outputs.iter().map(|output| output.digest));
         }
-        Command::Fail(asked) => job(wants, asked.job),
-        Command::Release(asked) => job(wants, asked.job),
+        Command::Fail(asked) => ends(wants, asked.job),
+        Command::Release(asked) => ends(wants, asked.job),
         Command::Cancel(asked) => {
-            job(wants, asked.job);
-            wants
-                .requests
-                .extend(asked.request_id.iter().map(|id| (Scope::Job(asked.job), id.clone())));
+            ends(wants, asked.job);
+            let scope = Scope::Job(asked.job);
+            wants.requests.extend(asked.request_id.iter().map(|id| (scope.clone(), id.clone())));
         }
         Command::Retry(asked) => {
             job(wants, asked.job);
-            wants
-                .requests
-                .extend(asked.request_id.iter().map(|id| (Scope::Job(asked.job), id.clone())));
+            let scope = Scope::Job(asked.job);
+            wants.requests.extend(asked.request_id.iter().map(|id| (scope.clone(), id.clone())));
         }
         Command::BeginBlob(asked) => {
             wants.blobs.insert(asked.digest);
@@ -56,7 +60,23 @@ fn add(wants: &mut Wants, command: &Command) {
         Command::Suspect(asked) => {
             wants.sessions.insert(asked.session.clone());
         }
-        Command::AcquireLock(asked) => lock(wants, &asked.name),
+        Command::Tick => {
+            wants.spent = true;
+            wants.overdue_locks = true;
+            wants.spent_grants = true;
+            wants.publications = wants.publications.max(PUBLICATIONS);
+        }
+        other => add_effect(wants, other),
+    }
+}
+
+/// The same of what surrounds the jobs.
+fn add_effect(wants: &mut Wants, command: &Command) {
+    match command {
+        Command::AcquireLock(asked) => {
+            lock(wants, &asked.name);
+            wants.grants_of.insert((asked.name.clone(), asked.wish.request_id.clone()));
+        }
         Command::RenewLock(asked) => lock(wants, &asked.name),
         Command::ReleaseLock(asked) => {
             lock(wants, &asked.name);
@@ -76,11 +96,68 @@ fn add(wants: &mut Wants, command: &Command) {
             wants.objects.insert(asked.key.clone());
             holder(wants, &asked.pair);
         }
-        Command::Tick => {
-            wants.spent = true;
-            wants.overdue_locks = true;
+        Command::Collect(asked) => {
+            for (_, generation) in &asked.blobs {
+                wants.generations.insert(*generation);
+                wants.cases.insert(*generation);
+                wants.kept.insert(*generation, KEPT_AT_ONCE);
+            }
         }
+        Command::MarkCleared(asked) => {
+            wants.cases.extend(asked.places.iter().map(|(_, generation)| *generation));
+        }
+        Command::ForgetBlobs(asked) => {
+            let generations = asked.places.iter().map(|(_, generation)| *generation);
+            // Locked in the common order, blobs first.
+            wants.generations.extend(generations.clone());
+            wants.cases.extend(generations);
+        }
+        Command::ReleaseJobs(asked) => asked.jobs.iter().for_each(|id| job(wants, *id)),
+        Command::Publish(asked) => {
+            wants.publications = wants.publications.max(asked.limit.saturating_add(1));
+        }
+        other => add_notifications(wants, other),
     }
+}
+
+/// The same of notifications. What is left concerns what is old, and comes seldom: it may cost
+/// rounds.
+fn add_notifications(wants: &mut Wants, command: &Command) {
+    match command {
+        Command::CreateEndpoint(_) | Command::RotateSecret(_) | Command::DeleteEndpoint(_) => {
+            wants.endpoints = true;
+            wants.endpoints_alone = true;
+        }
+        Command::LeaseDeliveries(asked) => lease_deliveries(wants, asked),
+        Command::SettleDelivery(asked) => {
+            wants.deliveries.insert(asked.id.number);
+        }
+        Command::Redeliver(asked) => {
+            wants.deliveries.insert(asked.id.number);
+        }
+        Command::TellProgress(asked) => {
+            wants.endpoints = true;
+            for (id, pair, _) in &asked.renders {
+                job(wants, *id);
+                wants.leases.insert(pair.token);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn lease_deliveries(wants: &mut Wants, asked: &LeaseDeliveries) {
+    let room = asked.endpoint_max.min(asked.lease_ids.len()).max(1);
+    wants.endpoints = true;
+    wants.busy_deliveries = true;
+    wants.due_deliveries = wants.due_deliveries.max(room);
+    wants.next_deliveries = wants.next_deliveries.max(NEXT_AT_ONCE);
+}
+
+/// A job that may end, so that somebody may have to be told.
+fn ends(wants: &mut Wants, id: palisade_core::JobId) {
+    job(wants, id);
+    wants.endpoints = true;
 }
 
 fn job(wants: &mut Wants, id: palisade_core::JobId) {
@@ -105,6 +182,8 @@ fn submit(wants: &mut Wants, asked: &Submit) {
     let own = OwnKey::new(&wish.tenant, wish.spec.key());
     if !wish.fresh {
         wants.keys.insert((Which::Complete, own.clone()));
+        // Answered by a job that is complete, it is told of at once.
+        wants.endpoints = true;
     }
     wants.keys.insert((Which::Live, own));
     let scope = Scope::Tenant(wish.tenant.clone());

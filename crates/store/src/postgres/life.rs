@@ -42,6 +42,9 @@ pub(super) const BACK_MS: u64 = 2_000;
 pub(super) const START_GAP_MS: u64 = 1_500;
 /// The lock that every batch shares, and that whoever starts a life takes alone.
 pub(super) const LIFE_LOCK: i64 = 0x70_616c_6c69;
+/// The lock that every batch shares which looks at the endpoints, and that whoever changes them
+/// takes alone.
+pub(super) const ENDPOINTS_LOCK: i64 = LIFE_LOCK + 2;
 /// Jobs whose leases are written in one statement.
 const JOBS_AT_ONCE: usize = 1_000;
 

@@ -1,5 +1,7 @@
 //! Answering queries, each in one snapshot: all that it reads is of one moment.
 
+mod effects;
+
 use std::collections::BTreeMap;
 
 use deadpool_postgres::Client;
@@ -96,6 +98,13 @@ async fn answer(client: &Client, query: &Query) -> Result<View, Fault> {
             let rows = select(client, OBJECTS, &[&prefix, &after, &limit]).await?;
             View::Objects(rows.iter().map(object::decode).collect::<Result<_, _>>()?)
         }
+        Query::JournalSpan
+        | Query::Resolve(_)
+        | Query::Endpoints
+        | Query::Deliveries(_)
+        | Query::Unkept(_)
+        | Query::Cases(_)
+        | Query::PastJobs { .. } => effects::answer(client, query).await?,
         Query::Counts => {
             let rows = select(client, COUNTS, &[]).await?;
             let columns = Columns::new("head", &rows[0]);

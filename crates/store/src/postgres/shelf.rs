@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct Shelf<K, V> {
     fetched: BTreeMap<K, Option<V>>,
-    changed: BTreeMap<K, V>,
+    /// None: the row is to go.
+    changed: BTreeMap<K, Option<V>>,
     /// What stood in `changed` before each change, oldest first.
-    undo: Vec<(K, Option<V>)>,
+    undo: Vec<(K, Option<Option<V>>)>,
 }
 
 impl<K, V> Default for Shelf<K, V> {
@@ -29,10 +30,7 @@ impl<K: Ord + Clone, V: Clone> Shelf<K, V> {
     /// The row as it is now; the outer none says that nobody has looked yet.
     #[expect(clippy::option_option, reason = "not looked at and not there are two things")]
     pub(super) fn get(&self, key: &K) -> Option<Option<&V>> {
-        match self.changed.get(key) {
-            Some(row) => Some(Some(row)),
-            None => self.fetched.get(key).map(Option::as_ref),
-        }
+        self.changed.get(key).or_else(|| self.fetched.get(key)).map(Option::as_ref)
     }
 
     /// The row as it is now, if it is known to be there.
@@ -47,19 +45,41 @@ impl<K: Ord + Clone, V: Clone> Shelf<K, V> {
 
     /// Changes a row, or makes it.
     pub(super) fn put(&mut self, key: K, row: V) {
+        self.change(key, Some(row));
+    }
+
+    /// Lets a row go, whether anybody has looked for it or not.
+    pub(super) fn remove(&mut self, key: K) {
+        self.change(key, None);
+    }
+
+    fn change(&mut self, key: K, row: Option<V>) {
         let before = self.changed.insert(key.clone(), row);
         self.undo.push((key, before));
     }
 
     /// Rows that were changed or made, by key, each with what was fetched of it.
     pub(super) fn changes(&self) -> impl Iterator<Item = (&K, Option<&V>, &V)> {
-        self.changed.iter().map(|(key, row)| (key, self.before(key), row))
+        let rows = self.changed.iter().filter_map(|(key, row)| Some((key, row.as_ref()?)));
+        rows.map(|(key, row)| (key, self.before(key), row))
+    }
+
+    /// The keys of rows that are to go and may be there.
+    pub(super) fn removals(&self) -> impl Iterator<Item = &K> {
+        let gone = self.changed.iter().filter(|(_, row)| row.is_none()).map(|(key, _)| key);
+        gone.filter(|key| !matches!(self.fetched.get(key), Some(None)))
+    }
+
+    /// Rows that are known to be there.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&K, &V)> {
+        let fetched = self.fetched.iter().filter(|(key, _)| !self.changed.contains_key(key));
+        let rows = fetched.chain(self.changed.iter());
+        rows.filter_map(|(key, row)| Some((key, row.as_ref()?)))
     }
 
     /// The keys of rows that are known to be there.
     pub(super) fn keys(&self) -> impl Iterator<Item = &K> {
-        let fetched = self.fetched.iter().filter(|(_, row)| row.is_some()).map(|(key, _)| key);
-        fetched.chain(self.changed.keys().filter(|key| self.before(key).is_none()))
+        self.rows().map(|(key, _)| key)
     }
 
     /// A place to roll back to.

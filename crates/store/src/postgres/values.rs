@@ -118,7 +118,7 @@ impl<'row> Columns<'row> {
         T::deserialize(word).map_err(|error| self.corrupt(index, error))
     }
 
-    fn corrupt(&self, index: usize, what: impl Display) -> Fault {
+    pub(super) fn corrupt(&self, index: usize, what: impl Display) -> Fault {
         let column = self.row.columns().get(index).map_or("?", |column| column.name());
         let record = match self.row.try_get::<_, i64>(0) {
             Ok(key) => format!("{} {key}", self.table),

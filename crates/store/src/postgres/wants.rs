@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_core::{
-    Digest, JobId, LockName, Number, ObjectKey, RequestId, SessionId, Tenant, spec::JobKey,
+    Digest, JobId, LockName, Number, ObjectKey, RequestId, SessionId, Tenant, Timestamp,
+    outbox::EndpointId, spec::JobKey,
 };
 
 use crate::{command::Capability, tables::Scope};
@@ -60,7 +61,37 @@ pub(super) struct Wants {
     pub(super) locks: BTreeSet<LockName>,
     pub(super) overdue_locks: bool,
     pub(super) lock_grants: BTreeSet<Number>,
+    /// The newest grant of a lock to a request.
+    pub(super) grants_of: BTreeSet<(LockName, RequestId)>,
+    /// Grants that ended long enough ago to be forgotten.
+    pub(super) spent_grants: bool,
     pub(super) objects: BTreeSet<ObjectKey>,
+    pub(super) generations: BTreeSet<Number>,
+    /// So many of a generation's keepers.
+    pub(super) kept: BTreeMap<Number, usize>,
+    pub(super) cases: BTreeSet<Number>,
+    /// All endpoints.
+    pub(super) endpoints: bool,
+    /// Nobody else may look at the endpoints meanwhile: one of them changes.
+    pub(super) endpoints_alone: bool,
+    pub(super) deliveries: BTreeSet<Number>,
+    /// All of a job's deliveries to an endpoint that are open.
+    pub(super) open_deliveries: BTreeSet<(EndpointId, JobId)>,
+    /// So many due deliveries to each endpoint.
+    pub(super) due_deliveries: usize,
+    /// How many deliveries to each endpoint somebody tries.
+    pub(super) busy_deliveries: bool,
+    /// So many deliveries that become due, the next first.
+    pub(super) next_deliveries: usize,
+    /// So many publications that are due.
+    pub(super) publications: usize,
+    /// Whether these jobs are live.
+    pub(super) lives: BTreeSet<JobId>,
+    /// So many of the journal's chunks after a position.
+    pub(super) chunks: BTreeMap<u64, usize>,
+    /// So many of the first answers, and of the claims, given before an instant.
+    pub(super) old_requests: BTreeMap<Timestamp, usize>,
+    pub(super) old_claims: BTreeMap<Timestamp, usize>,
     /// So many numbers, all drawn anew after the rows.
     pub(super) numbers: usize,
 }
@@ -84,17 +115,34 @@ impl Wants {
             + self.tokens.len()
             + self.locks.len()
             + self.lock_grants.len()
+            + self.grants_of.len()
             + self.objects.len();
-        rows + self.numbers == 0 && !self.spent && !self.overdue_locks
+        rows + self.numbers == 0
+            && !self.spent
+            && !self.overdue_locks
+            && !self.spent_grants
+            && self.no_effects()
     }
 
-    /// Wants so many of a capability, or as many as it wanted already.
-    pub(super) fn at_least(
-        wanted: &mut BTreeMap<Capability, usize>,
-        capability: &Capability,
-        count: usize,
-    ) {
-        let place = wanted.entry(capability.clone()).or_default();
+    fn no_effects(&self) -> bool {
+        let rows = self.generations.len()
+            + self.kept.len()
+            + self.cases.len()
+            + self.deliveries.len()
+            + self.open_deliveries.len()
+            + self.due_deliveries
+            + self.next_deliveries
+            + self.publications
+            + self.lives.len()
+            + self.chunks.len()
+            + self.old_requests.len()
+            + self.old_claims.len();
+        rows == 0 && !self.endpoints && !self.endpoints_alone && !self.busy_deliveries
+    }
+
+    /// Wants so many of something, or as many as it wanted already.
+    pub(super) fn at_least<K: Ord + Clone>(wanted: &mut BTreeMap<K, usize>, of: &K, count: usize) {
+        let place = wanted.entry(of.clone()).or_default();
         *place = count.max(*place);
     }
 
@@ -107,5 +155,9 @@ impl Wants {
         self.locks.extend(found_out.locks.iter().cloned());
         self.objects.extend(found_out.objects.iter().cloned());
         self.blobs.extend(found_out.blobs.iter().copied());
+        self.generations.extend(found_out.generations.iter().copied());
+        self.cases.extend(found_out.cases.iter().copied());
+        self.deliveries.extend(found_out.deliveries.iter().copied());
+        self.open_deliveries.extend(found_out.open_deliveries.iter().copied());
     }
 }

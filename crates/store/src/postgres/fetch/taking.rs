@@ -16,10 +16,10 @@ use crate::{
         values::Columns,
         wants::OwnKey,
     },
-    tables::{Recorded, Scope},
+    tables::Scope,
 };
 
-use super::About;
+use super::{About, effects};
 
 /// Takes in the rows of one answer.
 pub(super) fn take_in(
@@ -139,6 +139,22 @@ fn take_in_rest(
                 overlay.tokens.fetch(columns.number(0)?, Some(columns.job(1)?));
             }
         }
+        About::GrantsOf(asked) => {
+            for of in asked {
+                overlay.fetched_grant_of(of, None);
+            }
+            for row in rows {
+                let grant = lock::decode_grant(row)?;
+                let of = (grant.name.clone(), grant.request_id.clone());
+                overlay.fetched_grant_of(of, Some(grant.pair.token));
+                overlay.fetched_grant(grant);
+            }
+        }
+        About::SpentGrants => {
+            let tokens = rows.iter().map(|row| Columns::new("grant", row).number(0));
+            overlay.fetched_spent_grants(tokens.collect::<Result<_, _>>()?);
+        }
+        About::Effect(about) => return effects::take_in(overlay, about, rows),
         About::Numbers => {
             let drawn = rows.iter().map(|row| Columns::new("counter", row).number(0));
             overlay.fetched_numbers(drawn.collect::<Result<_, _>>()?);
@@ -148,7 +164,7 @@ fn take_in_rest(
     Ok(())
 }
 
-fn take_in_jobs(overlay: &mut Overlay, about: About, rows: &[Row]) -> Result<(), Fault> {
+pub(super) fn take_in_jobs(overlay: &mut Overlay, about: About, rows: &[Row]) -> Result<(), Fault> {
     let mut came = Vec::with_capacity(rows.len());
     if let About::Jobs(ids) = &about {
         for id in ids {
@@ -163,6 +179,7 @@ fn take_in_jobs(overlay: &mut Overlay, about: About, rows: &[Row]) -> Result<(),
     for row in rows {
         let (job, version) = job::decode(row)?;
         came.push(job.id);
+        overlay.fetched_released(job.id, job::decode_released(row)?);
         if let About::Keys(which, _) = &about {
             let own = OwnKey::new(&job.tenant, job.key);
             overlay.fetched_key(*which, own, Some(job.id));
@@ -195,16 +212,9 @@ fn take_in_requests(
     asked: Vec<(Scope, RequestId)>,
     rows: &[Row],
 ) -> Result<(), Fault> {
-    let mut known = BTreeMap::new();
-    for row in rows {
-        let columns = Columns::new("request", row);
-        let recorded = Recorded { fingerprint: columns.digest(2)?, answer: columns.get(3)? };
-        let key = (columns.text(0)?.to_owned(), columns.text(1)?.to_owned());
-        known.insert(key, recorded);
-    }
+    let mut known = rows.iter().map(request::decode).collect::<Result<BTreeMap<_, _>, _>>()?;
     for request in asked {
-        let key = (request::scope_column(&request.0), request.1.to_string());
-        let recorded = known.remove(&key);
+        let recorded = known.remove(&request);
         overlay.requests.fetch(request, recorded);
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Locks and fenced objects as the operations see them.
 
 use palisade_core::{
-    JobId, LockName, Number, ObjectKey,
+    JobId, LockName, Number, ObjectKey, RequestId, Timestamp,
     lock::{Lock, LockGrant},
     object::Object,
 };
@@ -32,6 +32,33 @@ impl LockTables for Overlay {
             Some(grant) => Ok(grant.cloned()),
             None => Err(self.miss(|wants| wants.lock_grants.insert(token))),
         }
+    }
+
+    fn lock_grant_of(
+        &mut self,
+        name: &LockName,
+        request: &RequestId,
+    ) -> Result<Option<LockGrant>, Fault> {
+        let of = (name.clone(), request.clone());
+        let Some(fetched) = self.grants_of.get(&of) else {
+            return Err(self.miss(|wants| wants.grants_of.insert(of)));
+        };
+        let fits = |grant: &&LockGrant| grant.name == *name && grant.request_id == *request;
+        let here = self.lock_grants.changes().map(|(_, _, grant)| grant);
+        let known = fetched.and_then(|token| self.lock_grants.present(&token));
+        Ok(here.chain(known).filter(fits).max_by_key(|grant| grant.pair.token).cloned())
+    }
+
+    fn forget_lock_grants(&mut self, _ended_before: Timestamp, limit: usize) -> Result<(), Fault> {
+        // Asked for when the clock was last heard of, a moment before: what has ended in between is
+        // forgotten next time.
+        let Some(spent) = &self.spent_grants else {
+            return Err(self.miss(|wants| wants.spent_grants = true));
+        };
+        for token in spent.iter().take(limit).copied().collect::<Vec<_>>() {
+            self.lock_grants.remove(token);
+        }
+        Ok(())
     }
 
     fn put_lock_grant(&mut self, grant: &LockGrant) -> Result<(), Fault> {

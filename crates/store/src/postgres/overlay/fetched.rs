@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use palisade_core::{
-    Digest, JobId, LockName, Number, SessionId, Timestamp, blob::Blob, job::Job, lock::Lock,
+    Digest, JobId, LockName, Number, RequestId, SessionId, Timestamp,
+    blob::Blob,
+    job::Job,
+    lock::{Lock, LockGrant},
 };
 
 use crate::{command::Capability, lease_book::Held};
@@ -21,6 +24,11 @@ impl Overlay {
             self.whole.insert(id);
         }
         self.jobs.fetch(id, Some(job));
+    }
+
+    /// Whether a job that has come is released.
+    pub(in crate::postgres) fn fetched_released(&mut self, id: JobId, released: bool) {
+        self.released.fetch(id, released.then_some(()));
     }
 
     /// Keeps the job in what finds it: by its key, in its queue.
@@ -136,6 +144,25 @@ impl Overlay {
             self.fence = self.fence.max(Some(lock.fence));
         }
         self.locks.fetch(name, row);
+    }
+
+    /// A grant of a lock.
+    pub(in crate::postgres) fn fetched_grant(&mut self, grant: LockGrant) {
+        self.lock_grants.fetch(grant.pair.token, Some(grant));
+    }
+
+    /// Whether a request was ever granted a lock, and the newest of such grants.
+    pub(in crate::postgres) fn fetched_grant_of(
+        &mut self,
+        of: (LockName, RequestId),
+        token: Option<Number>,
+    ) {
+        self.grants_of.insert(of, token);
+    }
+
+    /// Grants that ended long enough ago.
+    pub(in crate::postgres) fn fetched_spent_grants(&mut self, tokens: Vec<Number>) {
+        self.spent_grants = Some(tokens);
     }
 
     /// The locks at which something is overdue. They are locked, but not here yet.

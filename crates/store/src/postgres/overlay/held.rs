@@ -52,6 +52,11 @@ impl Overlay {
         }
     }
 
+    /// Whether it is known if a lease is held.
+    pub(super) fn knows_lease(&self, token: Number) -> bool {
+        self.book.get(token).is_some() || self.known_tokens.contains(&token)
+    }
+
     fn claimed(&self) -> &[Capability] {
         match &self.looking {
             Looking::Claim(capabilities) => capabilities,

@@ -5,10 +5,13 @@
 //! Must not know: the database. Everything in here is memory, so that running the commands again
 //! costs nothing that anybody could see.
 
+mod collection;
 mod effects;
 mod fetched;
 mod held;
+mod outbox;
 mod queue;
+mod retention;
 mod tables;
 
 use std::{
@@ -18,7 +21,7 @@ use std::{
 
 use palisade_core::{
     Digest, JobId, LockName, Number, ObjectKey, RequestId, SessionId, Timestamp,
-    blob::Blob,
+    blob::{Blob, collect::Case},
     history::Event,
     job::Job,
     lease::Moment,
@@ -32,7 +35,7 @@ use crate::{
     fault::Fault,
     lease_book::{Held, LeaseBook},
     ops,
-    tables::{Keeper, Recorded, Scope},
+    tables::{Recorded, Scope},
 };
 
 use super::{
@@ -40,17 +43,12 @@ use super::{
     wants::{OwnKey, Wants, Which},
 };
 
+pub(super) use collection::{KEPT_AT_ONCE, Keeping};
+pub(super) use outbox::NEXT_AT_ONCE;
 pub(super) use queue::{Place, place_of};
 
 /// A job granted to a claim, and its token.
 pub(super) type Grants = Vec<(JobId, Number)>;
-
-/// A change of what keeps blobs. Their order counts.
-#[derive(Debug, Clone)]
-pub(super) enum Keeping {
-    Keep(Number, Keeper),
-    Drop(Keeper),
-}
 
 /// When time alone will make something claimable, among what was not fetched.
 #[derive(Debug, Clone, Copy, Default)]
@@ -110,17 +108,31 @@ pub(super) struct Overlay {
     /// By generation.
     pub(super) blobs: Shelf<Number, Blob>,
     pub(super) keeping: Vec<Keeping>,
+    kept: collection::Kept,
+    pub(super) cases: Shelf<Number, Case>,
+    /// Of jobs that are here, those that are released.
+    pub(super) released: Shelf<JobId, ()>,
     pub(super) tokens: Shelf<Number, JobId>,
     pub(super) locks: Shelf<LockName, Lock>,
     /// None: nobody has looked yet.
     overdue_locks: Option<BTreeSet<LockName>>,
     pub(super) lock_grants: Shelf<Number, LockGrant>,
+    /// The newest grant of a lock to a request, as the database has it.
+    grants_of: BTreeMap<(LockName, RequestId), Option<Number>>,
+    /// Grants that ended long ago, the longest ended first.
+    spent_grants: Option<Vec<Number>>,
     pub(super) objects: Shelf<ObjectKey, Object>,
+    pub(super) outbox: outbox::Outbox,
+    pub(super) publications: Shelf<Number, JobId>,
+    publications_reach: retention::Reach,
+    pub(super) retention: retention::Retention,
     pub(super) entries: Vec<Event>,
     pub(super) clock: Option<Timestamp>,
     /// Drawn after every row was locked.
     numbers: Vec<Number>,
     drawn: usize,
+    /// How many commands have found none left.
+    short: usize,
     /// The highest fence of what was fetched: no number may be below it.
     fence: Option<Number>,
     looking: Looking,
@@ -140,10 +152,15 @@ struct Mark {
     newest_blobs: usize,
     blobs: usize,
     keeping: usize,
+    cases: usize,
+    released: usize,
     tokens: usize,
     locks: usize,
     lock_grants: usize,
     objects: usize,
+    outbox: outbox::Mark,
+    publications: usize,
+    dropped_chunks: usize,
     entries: usize,
     clock: Option<Timestamp>,
 }
@@ -158,7 +175,7 @@ impl Overlay {
         now: Moment,
     ) -> Vec<Result<Answer, Failure>> {
         self.roll_back_to(&Mark::default());
-        self.drawn = 0;
+        (self.drawn, self.short) = (0, 0);
         commands.iter().map(|command| self.run_one(command.clone(), now)).collect()
     }
 
@@ -216,10 +233,15 @@ impl Overlay {
             newest_blobs: self.newest_blobs.mark(),
             blobs: self.blobs.mark(),
             keeping: self.keeping.len(),
+            cases: self.cases.mark(),
+            released: self.released.mark(),
             tokens: self.tokens.mark(),
             locks: self.locks.mark(),
             lock_grants: self.lock_grants.mark(),
             objects: self.objects.mark(),
+            outbox: self.outbox.mark(),
+            publications: self.publications.mark(),
+            dropped_chunks: self.retention.dropped.len(),
             entries: self.entries.len(),
             clock: self.clock,
         }
@@ -235,10 +257,15 @@ impl Overlay {
         self.newest_blobs.roll_back_to(mark.newest_blobs);
         self.blobs.roll_back_to(mark.blobs);
         self.keeping.truncate(mark.keeping);
+        self.cases.roll_back_to(mark.cases);
+        self.released.roll_back_to(mark.released);
         self.tokens.roll_back_to(mark.tokens);
         self.locks.roll_back_to(mark.locks);
         self.lock_grants.roll_back_to(mark.lock_grants);
         self.objects.roll_back_to(mark.objects);
+        self.outbox.roll_back_to(&mark.outbox);
+        self.publications.roll_back_to(mark.publications);
+        self.retention.dropped.truncate(mark.dropped_chunks);
         self.entries.truncate(mark.entries);
         self.clock = mark.clock;
     }

@@ -59,7 +59,10 @@ impl Overlay {
 impl Tables for Overlay {
     fn draw(&mut self) -> Result<Number, Fault> {
         let Some(number) = self.numbers.get(self.drawn).copied() else {
-            let more = self.drawn * 2 + 1;
+            // Each of the commands that come after it may need as many as a job that ends: one for
+            // what is said of it, and one for each endpoint that is told.
+            self.short += 1;
+            let more = self.drawn + self.short * (2 + self.outbox.endpoints_known());
             return Err(self.miss(|wants| wants.numbers = wants.numbers.max(more)));
         };
         self.drawn += 1;
@@ -213,8 +216,10 @@ impl Tables for Overlay {
     }
 
     fn put_blob(&mut self, blob: &Blob) -> Result<(), Fault> {
-        let newest = self.newest_blobs.present(&blob.digest);
-        if newest.is_none_or(|newest| newest.generation <= blob.generation) {
+        // Of a digest that nobody has asked for, the database knows the newest.
+        let newest = self.newest_blobs.get(&blob.digest);
+        let is_newest = |newest: &Blob| newest.generation <= blob.generation;
+        if newest.is_some_and(|newest| newest.is_none_or(is_newest)) {
             self.newest_blobs.put(blob.digest, *blob);
         }
         self.blobs.put(blob.generation, *blob);
@@ -223,12 +228,11 @@ impl Tables for Overlay {
 
     fn keep_blob(
         &mut self,
-        _digest: Digest,
+        digest: Digest,
         generation: Number,
         keeper: &Keeper,
     ) -> Result<(), Fault> {
-        // A generation is drawn for one digest alone, so it names the blob by itself.
-        self.keeping.push(Keeping::Keep(generation, keeper.clone()));
+        self.keeping.push(Keeping::Keep(digest, generation, keeper.clone()));
         Ok(())
     }
 

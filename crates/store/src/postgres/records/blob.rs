@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use deadpool_postgres::Client;
-use palisade_core::blob::{Blob, BlobState};
+use palisade_core::{
+    Digest, Number, Timestamp,
+    blob::{Blob, BlobState},
+};
 use tokio_postgres::Row;
 
 use crate::{
@@ -41,10 +44,19 @@ const DROP_PASSING: &str = "DELETE FROM keepers k USING unnest($1::text[], $2::b
 const DROP_LASTING: &str = "DELETE FROM keepers k USING unnest($1::text[], $2::bigint[]) \
     AS d (kind, keeper) WHERE k.kind = d.kind AND k.keeper = d.keeper \
     AND k.kind IN ('output', 'input')";
+/// By the rows of their digests, for keepers that last have no index of their own.
+const UNKEEP: &str = "DELETE FROM keepers k USING \
+    unnest($1::bytea[], $2::text[], $3::bigint[]) AS d (digest, kind, keeper) \
+    JOIN blobs b ON b.digest = d.digest \
+    WHERE k.generation = b.generation AND k.kind = d.kind AND k.keeper = d.keeper";
+const DROP_PASSED: &str = "DELETE FROM keepers WHERE kind = 'until' AND keeper <= $1::bigint \
+    AND kind IN ('attempt', 'until', 'object')";
+/// Only a tombstone: a trigger refuses what may still be named.
+const FORGET: &str = "DELETE FROM blobs WHERE generation = ANY($1::bigint[])";
 
 /// What is introduced to each connection.
 pub(in crate::postgres) const ALL: &[&str] =
-    &[NEWEST, INSERT, UPDATE, KEEP, DROP_PASSING, DROP_LASTING];
+    &[NEWEST, INSERT, UPDATE, KEEP, DROP_PASSING, DROP_LASTING, UNKEEP, DROP_PASSED, FORGET];
 
 pub(in crate::postgres) fn decode(row: &Row) -> Result<Blob, Fault> {
     let columns = Columns::new("blob", row);
@@ -99,39 +111,75 @@ fn keeper_columns(keeper: &Keeper) -> (&'static str, i64) {
     }
 }
 
+/// Forgets generations.
+pub(in crate::postgres) fn forget(client: &Client, generations: Vec<i64>) -> Question<'_> {
+    question!(client, FORGET, generations)
+}
+
+/// Who is dropped and what is kept, when all changes are taken together.
+#[derive(Default)]
+struct Changes {
+    kept: BTreeSet<(Digest, Number, Keeper)>,
+    dropped: BTreeSet<Keeper>,
+    unkept: BTreeSet<(Digest, Keeper)>,
+    passed: Option<Timestamp>,
+}
+
+impl Changes {
+    fn take_in(&mut self, change: &Keeping) {
+        let Self { kept, dropped, unkept, passed } = self;
+        match change {
+            Keeping::Keep(digest, generation, keeper) => {
+                kept.insert((*digest, *generation, keeper.clone()));
+            }
+            Keeping::Drop(gone) => {
+                kept.retain(|(_, _, keeper)| keeper != gone);
+                dropped.insert(gone.clone());
+            }
+            Keeping::Unkeep(of, gone) => {
+                kept.retain(|(digest, _, keeper)| digest != of || keeper != gone);
+                unkept.insert((*of, gone.clone()));
+            }
+            Keeping::DropPassed(now) => {
+                kept.retain(|(_, _, keeper)| !change.drops(keeper));
+                *passed = Some(passed.map_or(*now, |before| before.max(*now)));
+            }
+        }
+    }
+}
+
 /// What all changes of keepers come to: first who is dropped, then what is kept.
 pub(in crate::postgres) fn keepers<'a>(
     client: &'a Client,
     changes: &[Keeping],
 ) -> Vec<Question<'a>> {
-    let mut kept: BTreeSet<(i64, &'static str, i64)> = BTreeSet::new();
-    let mut dropped: BTreeSet<(&'static str, i64)> = BTreeSet::new();
-    for change in changes {
-        match change {
-            Keeping::Keep(generation, keeper) => {
-                let (kind, keeper) = keeper_columns(keeper);
-                kept.insert((number(*generation), kind, keeper));
-            }
-            Keeping::Drop(keeper) => {
-                let gone = keeper_columns(keeper);
-                kept.retain(|(_, kind, keeper)| (*kind, *keeper) != gone);
-                dropped.insert(gone);
-            }
-        }
-    }
+    let mut all = Changes::default();
+    changes.iter().for_each(|change| all.take_in(change));
+    let Changes { kept, dropped, unkept, passed } = all;
     let mut questions = Vec::new();
-    let (lasting, passing): (BTreeSet<_>, BTreeSet<_>) =
-        dropped.into_iter().partition(|(kind, _)| matches!(*kind, "output" | "input"));
+    let (lasting, passing): (Vec<_>, Vec<_>) = dropped
+        .iter()
+        .map(keeper_columns)
+        .partition(|(kind, _)| matches!(*kind, "output" | "input"));
     for (sql, dropped) in [(DROP_PASSING, passing), (DROP_LASTING, lasting)] {
         if !dropped.is_empty() {
             let (kinds, keepers): (Vec<_>, Vec<_>) = dropped.into_iter().unzip();
             questions.push(question!(client, sql, kinds, keepers));
         }
     }
+    if !unkept.is_empty() {
+        let digests: Vec<_> = unkept.iter().map(|(of, _)| of.as_bytes().to_vec()).collect();
+        let (kinds, keepers): (Vec<_>, Vec<_>) =
+            unkept.iter().map(|(_, keeper)| keeper_columns(keeper)).unzip();
+        questions.push(question!(client, UNKEEP, digests, kinds, keepers));
+    }
+    if let Some(now) = passed {
+        questions.push(question!(client, DROP_PASSED, instant(now)));
+    }
     if !kept.is_empty() {
-        let generations: Vec<_> = kept.iter().map(|(generation, _, _)| *generation).collect();
-        let kinds: Vec<_> = kept.iter().map(|(_, kind, _)| *kind).collect();
-        let keepers: Vec<_> = kept.iter().map(|(_, _, keeper)| *keeper).collect();
+        let generations: Vec<_> = kept.iter().map(|(_, at, _)| number(*at)).collect();
+        let (kinds, keepers): (Vec<_>, Vec<_>) =
+            kept.iter().map(|(_, _, keeper)| keeper_columns(keeper)).unzip();
         questions.push(question!(client, KEEP, generations, kinds, keepers));
     }
     questions

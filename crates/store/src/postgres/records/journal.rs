@@ -15,8 +15,9 @@ use crate::{
     fault::Fault,
     postgres::{
         session::{Question, question},
-        values::{Columns, count, json, number},
+        values::{Columns, count, int, json, number},
     },
+    tables::Chunk,
 };
 
 /// Most entries of one row, so that reading one job's does not cost reading too much of others'.
@@ -45,8 +46,17 @@ pub(in crate::postgres) const AFTER: &str = "SELECT first, events FROM journal \
 pub(in crate::postgres) const OF_JOB: &str = "SELECT journal.first, events FROM journal_jobs \
     JOIN journal USING (first) WHERE job = $1::bigint ORDER BY journal.first";
 
+/// Rows that begin after a position.
+const CHUNKS: &str = "SELECT first, events, count FROM journal WHERE first > $1::bigint \
+    ORDER BY first LIMIT $2::bigint";
+const DROP: &str = "DELETE FROM journal WHERE first = ANY($1::bigint[])";
+const DROP_OF_JOBS: &str = "DELETE FROM journal_jobs j USING unnest($1::bigint[], $2::bigint[]) \
+    AS d (job, first) WHERE j.job = d.job AND j.first = d.first";
+/// Just before the append: it takes the same lock.
+const PRUNED: &str = "UPDATE head SET pruned = greatest(pruned, $1::bigint)";
+
 /// What is introduced to each connection.
-pub(in crate::postgres) const ALL: &[&str] = &[APPEND];
+pub(in crate::postgres) const ALL: &[&str] = &[APPEND, CHUNKS, DROP, DROP_OF_JOBS, PRUNED];
 
 /// How many jobs more, or less, stand in each state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -106,6 +116,42 @@ pub(in crate::postgres) fn append<'a>(
         of_jobs.0,
         of_jobs.1,
     )
+}
+
+pub(in crate::postgres) fn chunks(client: &Client, after: i64, limit: i64) -> Question<'_> {
+    question!(client, CHUNKS, after, limit)
+}
+
+/// Decodes `first, events, count`.
+pub(in crate::postgres) fn decode_chunk(row: &Row) -> Result<Chunk, Fault> {
+    let columns = Columns::new("journal", row);
+    let entries = decode(row)?;
+    Ok(Chunk {
+        first: columns.unsigned(0)?,
+        count: columns.unsigned(2)?,
+        newest: entries.iter().map(|(_, event)| event.at).max().unwrap_or_default(),
+        jobs: entries.iter().filter_map(|(_, event)| event.job()).collect(),
+    })
+}
+
+/// Forgets chunks, and remembers up to where entries may be missing.
+pub(in crate::postgres) fn drop_chunks<'a>(
+    client: &'a Client,
+    chunks: &[Chunk],
+) -> Vec<Question<'a>> {
+    let Some(last) = chunks.iter().map(|chunk| chunk.first + chunk.count - 1).max() else {
+        return Vec::new();
+    };
+    let firsts: Vec<_> = chunks.iter().map(|chunk| int(chunk.first)).collect();
+    let of_jobs = chunks
+        .iter()
+        .flat_map(|chunk| chunk.jobs.iter().map(|job| (number(job.0), int(chunk.first))));
+    let (jobs, of): (Vec<_>, Vec<_>) = of_jobs.unzip();
+    vec![
+        question!(client, DROP_OF_JOBS, jobs, of),
+        question!(client, DROP, firsts),
+        question!(client, PRUNED, int(last)),
+    ]
 }
 
 /// Decodes `first, events`.

@@ -34,19 +34,22 @@ pub(in crate::postgres) const OF_JOBS: &str =
     select!("WHERE job = ANY($1::bigint[]) ORDER BY token");
 /// Jobs of which no open attempt has time left, the longest lapsed first. The jobs are locked, not
 /// yet the leases: they are read again after it.
-const LAPSED: &str = "SELECT id, version, record FROM jobs WHERE state = 'running' AND id IN ( \
+const LAPSED: &str = "SELECT id, version, record, released FROM jobs \
+    WHERE state = 'running' AND id IN ( \
     SELECT l.job FROM leases l WHERE l.recipe = $1 AND l.definition = $2 \
         AND l.deadline_ms <= $3::bigint AND NOT EXISTS ( \
             SELECT 1 FROM leases o WHERE o.job = l.job AND o.deadline_ms > $3::bigint) \
     ORDER BY l.deadline_ms LIMIT $4::bigint) FOR UPDATE SKIP LOCKED";
 /// The same of those whose time ends them.
-const SPENT: &str = "SELECT id, version, record FROM jobs WHERE state = 'running' AND id IN ( \
+const SPENT: &str = "SELECT id, version, record, released FROM jobs \
+    WHERE state = 'running' AND id IN ( \
     SELECT l.job FROM leases l WHERE l.last_chance AND l.deadline_ms <= $1::bigint \
         AND NOT EXISTS (SELECT 1 FROM leases o WHERE o.job = l.job \
             AND o.deadline_ms > $1::bigint) \
     ORDER BY l.deadline_ms LIMIT 1000) FOR UPDATE SKIP LOCKED";
 /// Jobs that may get a second attempt beside their only one.
-const BACKUPS: &str = "SELECT id, version, record FROM jobs WHERE state = 'running' AND id IN ( \
+const BACKUPS: &str = "SELECT id, version, record, released FROM jobs \
+    WHERE state = 'running' AND id IN ( \
     SELECT l.job FROM leases l WHERE l.backup_at_ms IS NOT NULL \
         AND l.backup_at_ms <= $3::bigint AND l.recipe = $1 AND l.definition = $2 \
         AND NOT EXISTS (SELECT 1 FROM leases o WHERE o.job = l.job AND o.token <> l.token) \

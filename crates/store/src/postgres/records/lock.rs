@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use deadpool_postgres::Client;
 use palisade_core::{
-    LockName, Number,
+    LockName, Number, RequestId,
     lease::Pair,
     lock::{Lock, LockClose, LockGrant, Waiter},
 };
@@ -44,6 +44,16 @@ const PUT_WAITERS: &str = "INSERT INTO lock_waiters (lock, ticket, until_ms, wai
     waiter = excluded.waiter";
 const GRANTS: &str = "SELECT token, lock, lease_id, holder, request_id, closed_at_ms, \
     close_reason FROM lock_grants WHERE token = ANY($1::bigint[])";
+/// The newest of a lock to a request. Asked after the lock's row was locked.
+const GRANTS_OF: &str = "SELECT g.token, g.lock, g.lease_id, g.holder, g.request_id, \
+    g.closed_at_ms, g.close_reason FROM unnest($1::text[], $2::text[]) AS w (lock, request_id) \
+    CROSS JOIN LATERAL (SELECT * FROM lock_grants WHERE request_id = w.request_id \
+        AND lock = w.lock ORDER BY token DESC LIMIT 1) g";
+/// The longest ended first. What another server forgets is passed over.
+const SPENT_GRANTS: &str = "SELECT token FROM lock_grants WHERE closed_at_ms < $1::bigint \
+    ORDER BY closed_at_ms, token LIMIT 10000 FOR UPDATE SKIP LOCKED";
+const DROP_GRANTS: &str = "DELETE FROM lock_grants WHERE token = ANY($1::bigint[]) \
+    AND closed_at_ms IS NOT NULL";
 /// By rising token: what ends comes before what begins, so that a lock never has two open ones.
 const PUT_GRANTS: &str = "INSERT INTO lock_grants (token, lock, lease_id, holder, request_id, \
     closed_at_ms, close_reason) SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], \
@@ -52,8 +62,20 @@ const PUT_GRANTS: &str = "INSERT INTO lock_grants (token, lock, lease_id, holder
     close_reason = excluded.close_reason WHERE lock_grants.closed_at_ms IS NULL";
 
 /// What is introduced to each connection.
-pub(in crate::postgres) const ALL: &[&str] =
-    &[FIND, WAITERS, OVERDUE, INSERT, UPDATE, DELETE_WAITERS, PUT_WAITERS, GRANTS, PUT_GRANTS];
+pub(in crate::postgres) const ALL: &[&str] = &[
+    FIND,
+    WAITERS,
+    OVERDUE,
+    INSERT,
+    UPDATE,
+    DELETE_WAITERS,
+    PUT_WAITERS,
+    GRANTS,
+    GRANTS_OF,
+    SPENT_GRANTS,
+    DROP_GRANTS,
+    PUT_GRANTS,
+];
 
 /// Decodes `fence, name, holding`: without those who wait.
 pub(in crate::postgres) fn decode(row: &Row) -> Result<Lock, Fault> {
@@ -99,6 +121,27 @@ pub(in crate::postgres) fn overdue(client: &Client, now: i64) -> Question<'_> {
 
 pub(in crate::postgres) fn grants(client: &Client, tokens: Vec<i64>) -> Question<'_> {
     question!(client, GRANTS, tokens)
+}
+
+pub(in crate::postgres) fn grants_of<'a>(
+    client: &'a Client,
+    of: &[(LockName, RequestId)],
+) -> Question<'a> {
+    question!(
+        client,
+        GRANTS_OF,
+        of.iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>(),
+        of.iter().map(|(_, request)| request.to_string()).collect::<Vec<_>>(),
+    )
+}
+
+/// Tokens of grants that ended before an instant.
+pub(in crate::postgres) fn spent_grants(client: &Client, before: i64) -> Question<'_> {
+    question!(client, SPENT_GRANTS, before)
+}
+
+pub(in crate::postgres) fn drop_grants(client: &Client, tokens: Vec<i64>) -> Question<'_> {
+    question!(client, DROP_GRANTS, tokens)
 }
 
 /// Locks that were not there.

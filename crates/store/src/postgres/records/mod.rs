@@ -5,10 +5,13 @@
 
 pub(super) mod blob;
 pub(super) mod claim;
+pub(super) mod collection;
 pub(super) mod job;
 pub(super) mod journal;
 pub(super) mod lease;
 pub(super) mod lock;
 pub(super) mod object;
+pub(super) mod outbox;
+pub(super) mod publication;
 pub(super) mod request;
 pub(super) mod session;

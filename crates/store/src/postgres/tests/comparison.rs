@@ -13,8 +13,10 @@ use crate::{
     conformance::ManualClock,
     memory::MemoryEngine,
     postgres::{GAP_MS, engine::Engine, open, records::job},
-    query::{JobFilter, Query},
-    sqlite::tests::comparison::generator::{Generator, Seen},
+    sqlite::tests::comparison::{
+        generator::{Generator, Seen},
+        queries,
+    },
 };
 
 use super::cluster::Cluster;
@@ -90,21 +92,8 @@ impl<'a> Twins<'a> {
     }
 
     async fn compare_views(&mut self, generator: &Generator, step: usize) {
-        let mut queries = vec![
-            Query::Jobs(JobFilter { limit: usize::MAX, ..JobFilter::default() }),
-            Query::Events { after: 0, limit: usize::MAX },
-            Query::Events { after: 17, limit: 31 },
-            Query::Leases,
-            Query::Counts,
-        ];
-        for state in palisade_core::job::JobState::ALL {
-            let filter = JobFilter { state: Some(state), limit: 10, ..JobFilter::default() };
-            queries.push(Query::Jobs(filter));
-        }
-        queries.extend(Generator::blobs().into_iter().map(Query::Blob));
-        queries.extend(generator.jobs().into_iter().map(Query::History));
         let seed = self.seed;
-        for query in queries {
+        for query in queries(generator, self.now) {
             let expected = self.memory.query(&query);
             let shown = self.postgres.query(&query).await.unwrap();
             assert_eq!(shown, expected, "seed {seed}, step {step}: {query:?}");
@@ -154,12 +143,13 @@ fn seeds() -> Vec<u64> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_commands_come_to_the_same_on_postgres_and_on_the_reference() {
     let cluster = Cluster::start();
-    let (mut granted, mut completed) = (0, 0);
-    for seed in seeds() {
-        let seen = run(seed, &cluster).await;
-        granted += seen.granted;
-        completed += seen.completed;
+    let (seeds, mut all) = (seeds(), Seen::default());
+    for seed in &seeds {
+        all += run(*seed, &cluster).await;
     }
     // A comparison of refusals alone would prove little.
-    assert!(completed > 5 && granted > 100, "{granted} granted, {completed} completed");
+    assert!(all.completed > 5 && all.granted > 100, "{all:?}");
+    assert!(all.locked > 50 && all.written > 5, "{all:?}");
+    assert!(all.condemned > 5 && all.forgotten > 5 && all.delivered > 5, "{all:?}");
+    assert!(all.published > 5, "{all:?}");
 }

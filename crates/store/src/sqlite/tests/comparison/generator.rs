@@ -45,6 +45,19 @@ pub(crate) struct Seen {
     pub(crate) published: usize,
 }
 
+impl std::ops::AddAssign for Seen {
+    fn add_assign(&mut self, more: Self) {
+        self.granted += more.granted;
+        self.completed += more.completed;
+        self.locked += more.locked;
+        self.written += more.written;
+        self.condemned += more.condemned;
+        self.forgotten += more.forgotten;
+        self.delivered += more.delivered;
+        self.published += more.published;
+    }
+}
+
 pub(crate) struct Generator {
     state: u64,
     /// Every pair granted, with its worker.
