@@ -35,7 +35,8 @@ const UNKEPT_END: &str = "SELECT generation FROM blobs WHERE generation > $1 \
 const PAST_JOBS: &str = "SELECT s.id FROM ( \
         SELECT id, live, moved_at_ms, released FROM jobs WHERE id > $1 ORDER BY id LIMIT $2) AS s \
     WHERE NOT s.live AND s.moved_at_ms <= $3 AND NOT s.released ORDER BY s.id";
-const PAST_JOBS_END: &str = "SELECT id FROM jobs WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2::bigint - 1";
+const PAST_JOBS_END: &str =
+    "SELECT id FROM jobs WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2::bigint - 1";
 
 /// What was found in a stretch, and where the next one begins.
 type Found<T> = (Vec<T>, Option<Number>);
