@@ -7,6 +7,11 @@ CREATE INDEX lock_grants_by_request ON lock_grants (request_id, lock, token);
 -- Grants that ended long ago are forgotten; their pairs are unknown then, and refused all the same.
 CREATE INDEX lock_grants_ended ON lock_grants (closed_at_ms, token) WHERE closed_at_ms IS NOT NULL;
 
+-- By capability, as it is asked for: whoever claims does not read the backups of other recipes.
+DROP INDEX leases_by_backup;
+CREATE INDEX leases_by_backup ON leases (recipe, definition, backup_at_ms)
+    WHERE backup_at_ms IS NOT NULL;
+
 -- What is in the collector's hands. Bringing and naming blobs touches none of it.
 CREATE TABLE collection (
     generation bigint PRIMARY KEY CHECK (generation BETWEEN 1 AND 9007199254740991),

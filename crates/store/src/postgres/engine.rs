@@ -10,7 +10,7 @@ use super::{clock::DatabaseClock, news::News, session, trouble::Trouble};
 /// its rows from others for five seconds, no more; whoever waits for them waits longer than that.
 /// Plans are made once, and always by an index: a plan made while a table was empty would read all
 /// of it later.
-const SETTINGS: &str = "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '8s'; \
+pub(super) const SETTINGS: &str = "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '8s'; \
     SET statement_timeout = '60s'; SET plan_cache_mode = force_generic_plan; SET jit = off; \
     SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; \
     SET client_min_messages = warning; SET synchronous_commit = on; \

@@ -24,6 +24,19 @@ macro_rules! select {
     };
 }
 
+/// Running jobs of some leases, in their order. One of which another transaction has the row is
+/// passed over.
+macro_rules! jobs_of {
+    ($leases:literal) => {
+        concat!(
+            "SELECT j.id, j.version, j.record, j.released FROM (SELECT l.job FROM leases l WHERE ",
+            $leases,
+            ") l CROSS JOIN LATERAL (SELECT id, version, record, released FROM jobs \
+             WHERE id = l.job AND state = 'running' FOR UPDATE SKIP LOCKED) j"
+        )
+    };
+}
+
 const BY_TOKEN: &str = select!("WHERE token = ANY($1::bigint[]) ORDER BY token FOR UPDATE");
 const BY_JOB: &str = select!("WHERE job = ANY($1::bigint[]) ORDER BY token FOR UPDATE");
 const BY_SESSION: &str = select!("WHERE session = ANY($1::text[]) ORDER BY token FOR UPDATE");
@@ -33,27 +46,26 @@ pub(in crate::postgres) const EVERY: &str = select!("ORDER BY token");
 pub(in crate::postgres) const OF_JOBS: &str =
     select!("WHERE job = ANY($1::bigint[]) ORDER BY token");
 /// Jobs of which no open attempt has time left, the longest lapsed first. The jobs are locked, not
-/// yet the leases: they are read again after it.
-const LAPSED: &str = "SELECT id, version, record, released FROM jobs \
-    WHERE state = 'running' AND id IN ( \
-    SELECT l.job FROM leases l WHERE l.recipe = $1 AND l.definition = $2 \
-        AND l.deadline_ms <= $3::bigint AND NOT EXISTS ( \
-            SELECT 1 FROM leases o WHERE o.job = l.job AND o.deadline_ms > $3::bigint) \
-    ORDER BY l.deadline_ms LIMIT $4::bigint) FOR UPDATE SKIP LOCKED";
+/// yet the leases: they are read again after it. Leases come first, and a lateral join keeps it so:
+/// a plan that begins at the running jobs reads all of them.
+pub(in crate::postgres) const LAPSED: &str = jobs_of!(
+    "l.recipe = $1 AND l.definition = $2 AND l.deadline_ms <= $3::bigint AND NOT EXISTS ( \
+        SELECT 1 FROM leases o WHERE o.job = l.job AND o.deadline_ms > $3::bigint) \
+    ORDER BY l.deadline_ms LIMIT $4::bigint"
+);
 /// The same of those whose time ends them.
-const SPENT: &str = "SELECT id, version, record, released FROM jobs \
-    WHERE state = 'running' AND id IN ( \
-    SELECT l.job FROM leases l WHERE l.last_chance AND l.deadline_ms <= $1::bigint \
-        AND NOT EXISTS (SELECT 1 FROM leases o WHERE o.job = l.job \
-            AND o.deadline_ms > $1::bigint) \
-    ORDER BY l.deadline_ms LIMIT 1000) FOR UPDATE SKIP LOCKED";
+pub(in crate::postgres) const SPENT: &str = jobs_of!(
+    "l.last_chance AND l.deadline_ms <= $1::bigint AND NOT EXISTS ( \
+        SELECT 1 FROM leases o WHERE o.job = l.job AND o.deadline_ms > $1::bigint) \
+    ORDER BY l.deadline_ms LIMIT 1000"
+);
 /// Jobs that may get a second attempt beside their only one.
-const BACKUPS: &str = "SELECT id, version, record, released FROM jobs \
-    WHERE state = 'running' AND id IN ( \
-    SELECT l.job FROM leases l WHERE l.backup_at_ms IS NOT NULL \
-        AND l.backup_at_ms <= $3::bigint AND l.recipe = $1 AND l.definition = $2 \
-        AND NOT EXISTS (SELECT 1 FROM leases o WHERE o.job = l.job AND o.token <> l.token) \
-    ORDER BY l.backup_at_ms LIMIT $4::bigint) FOR UPDATE SKIP LOCKED";
+pub(in crate::postgres) const BACKUPS: &str = jobs_of!(
+    "l.backup_at_ms IS NOT NULL AND l.backup_at_ms <= $3::bigint AND l.recipe = $1 \
+        AND l.definition = $2 AND NOT EXISTS ( \
+        SELECT 1 FROM leases o WHERE o.job = l.job AND o.token <> l.token) \
+    ORDER BY l.backup_at_ms LIMIT $4::bigint"
+);
 /// When the first lapses or may get a backup, apart from those that are here already.
 const NEXT: &str = "SELECT \
     (SELECT l.deadline_ms FROM leases l WHERE l.recipe = $1 AND l.definition = $2 \
@@ -69,6 +81,10 @@ const INSERT: &str = "INSERT INTO leases (token, job, lease_id, worker, session,
     last_chance) SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::text[], \
     $5::text[], $6::text[], $7::bytea[], $8::bigint[], $9::bigint[], $10::bigint[], \
     $11::bigint[], $12::bigint[], $13::bigint[], $14::boolean[])";
+/// A renewal changes the deadline, which is indexed, so hardly any is a HOT update: the index is what
+/// lets a claim find the lapsed ones without reading all the others, and the table pays for it by
+/// being unlogged, half empty, and vacuumed early. What renewals leave behind is used again at the
+/// next vacuum, and the table stays as large as a round of them.
 const UPDATE: &str = "UPDATE leases l SET deadline_ms = n.deadline_ms, \
     renewed_at_ms = n.renewed_at_ms, life = n.life, backup_at_ms = n.backup_at_ms, \
     last_chance = n.last_chance FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], \

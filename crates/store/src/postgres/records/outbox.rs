@@ -41,7 +41,7 @@ const OPEN_OF_JOBS: &str = select!(
 );
 /// Of each endpoint those that are due, each the first of its job among those open. What another
 /// server has is passed over.
-const DUE: &str = select!(
+pub(in crate::postgres) const DUE: &str = select!(
     "endpoints e CROSS JOIN LATERAL ( \
         SELECT one.* FROM outbox one WHERE one.endpoint = e.id \
             AND one.standing IN ('pending', 'leased') AND one.due_at_ms <= $1::bigint \
@@ -53,7 +53,7 @@ const DUE: &str = select!(
 /// Not locked: servers that lease at the same moment may lease a few more than an endpoint's limit.
 const BUSY: &str = "SELECT count(*), endpoint FROM outbox WHERE standing = 'leased' \
     AND due_at_ms > $1::bigint GROUP BY endpoint";
-const NEXT: &str = "SELECT number, endpoint, due_at_ms FROM outbox \
+pub(in crate::postgres) const NEXT: &str = "SELECT number, endpoint, due_at_ms FROM outbox \
     WHERE standing IN ('pending', 'leased') AND due_at_ms > $1::bigint \
     ORDER BY due_at_ms LIMIT $2::bigint";
 /// What a row tells is written once.

@@ -65,6 +65,18 @@ impl Cluster {
         self.home.path()
     }
 
+    /// Starts with this setting from the next start on.
+    pub(crate) fn set(&mut self, setting: &str) {
+        self.settings.push(setting.to_owned());
+    }
+
+    /// Makes a file the server's own.
+    pub(crate) fn give(&self, file: &Path) {
+        if let Some((uid, gid)) = self.ids {
+            chown(file, Some(uid), Some(gid)).unwrap();
+        }
+    }
+
     /// A program of the server's, as the server's user.
     pub(crate) fn command(&self, name: &str) -> Command {
         let mut command = plain("setpriv");

@@ -25,7 +25,7 @@ use super::cluster::Cluster;
 
 /// The machine's own clock: here the database's time counts.
 #[derive(Debug)]
-struct Boottime;
+pub(super) struct Boottime;
 
 impl Clock for Boottime {
     fn now(&self) -> Timestamp {
@@ -39,13 +39,16 @@ fn options(cluster: &Cluster, database: &str) -> PostgresOptions {
     PostgresOptions::new(cluster.address(database), Arc::new(Boottime))
 }
 
-async fn open(cluster: &Cluster, database: &str) -> Bench<PostgresStore> {
+pub(super) async fn open(cluster: &Cluster, database: &str) -> Bench<PostgresStore> {
     let store = PostgresStore::open(options(cluster, database)).await.unwrap();
     Bench::new("a fault", |_| store)
 }
 
 /// Runs a request until it is answered: what was not done is asked again with the same ids.
-async fn insist<V: Verb + Clone + 'static>(bench: &Bench<PostgresStore>, verb: V) -> V::Answer {
+pub(super) async fn insist<V: Verb + Clone + 'static>(
+    bench: &Bench<PostgresStore>,
+    verb: V,
+) -> V::Answer {
     loop {
         match bench.store.run(verb.clone()).await {
             Ok(answer) => return answer,
@@ -57,7 +60,10 @@ async fn insist<V: Verb + Clone + 'static>(bench: &Bench<PostgresStore>, verb: V
     }
 }
 
-async fn wish(bench: &Bench<PostgresStore>, source: &str) -> palisade_core::transition::Wish {
+pub(super) async fn wish(
+    bench: &Bench<PostgresStore>,
+    source: &str,
+) -> palisade_core::transition::Wish {
     let digest = palisade_core::Digest::of(source.as_bytes());
     let pin = Pin::Until(Timestamp(u64::from(u32::MAX) * 1_000));
     let place = insist(bench, BeginBlob { digest, pin }).await;

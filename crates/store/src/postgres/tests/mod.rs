@@ -3,5 +3,12 @@
 mod cluster;
 mod comparison;
 mod contract;
+mod cut;
+mod failover;
 mod faults;
+mod notified;
+mod plans;
+mod renewals;
 mod servers;
+mod stopped;
+mod tls;
