@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+/// What stood among the changes before: nothing, a row, or that the row is to go.
+type Before<V> = Option<Option<V>>;
+
 /// Rows by their key.
 ///
 /// Invariant: what was fetched is the row as the database has it for as long as the transaction
@@ -12,7 +15,7 @@ pub(super) struct Shelf<K, V> {
     /// None: the row is to go.
     changed: BTreeMap<K, Option<V>>,
     /// What stood in `changed` before each change, oldest first.
-    undo: Vec<(K, Option<Option<V>>)>,
+    undo: Vec<(K, Before<V>)>,
 }
 
 impl<K, V> Default for Shelf<K, V> {

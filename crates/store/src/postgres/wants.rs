@@ -35,6 +35,7 @@ impl OwnKey {
 
 /// Rows to fetch. Each set is one statement.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(super) struct Wants {
     pub(super) jobs: BTreeSet<JobId>,
     pub(super) keys: BTreeSet<(Which, OwnKey)>,

@@ -119,7 +119,9 @@ fn ask_old(round: &mut Round<'_>, wants: &Wants) {
 pub(super) fn take_in(overlay: &mut Overlay, about: About, rows: &[Row]) -> Result<(), Fault> {
     match about {
         About::Generations(asked) => {
-            asked.into_iter().for_each(|at| overlay.fetched_generation(at, None));
+            for at in asked {
+                overlay.fetched_generation(at, None);
+            }
             for row in rows {
                 let blob = blob::decode(row)?;
                 overlay.fetched_generation(blob.generation, Some(blob));
@@ -137,7 +139,9 @@ pub(super) fn take_in(overlay: &mut Overlay, about: About, rows: &[Row]) -> Resu
             }
         }
         About::Cases(asked) => {
-            asked.into_iter().for_each(|at| overlay.cases.fetch(at, None));
+            for at in asked {
+                overlay.cases.fetch(at, None);
+            }
             for row in rows {
                 let case = collection::decode(row)?;
                 overlay.cases.fetch(case.generation, Some(case));
@@ -187,7 +191,9 @@ fn take_in_outbox(overlay: &mut Overlay, about: About, rows: &[Row]) -> Result<(
             outbox.fetched_endpoints(came);
         }
         About::Deliveries(asked) => {
-            asked.into_iter().for_each(|at| outbox.fetched_delivery(at, None));
+            for at in asked {
+                outbox.fetched_delivery(at, None);
+            }
             for row in rows {
                 let delivery = outbox::decode(row)?;
                 outbox.fetched_delivery(delivery.number, Some(delivery));

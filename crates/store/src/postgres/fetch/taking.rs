@@ -91,27 +91,6 @@ fn take_in_rest(
             }
         }
         About::Requests(asked) => take_in_requests(overlay, asked, rows)?,
-        About::Locks(asked) => {
-            let found = rows.iter().map(lock::decode).collect::<Result<Vec<_>, _>>()?;
-            for name in asked {
-                overlay.fetched_lock(name, None);
-            }
-            locks.extend(found.into_iter().map(|lock| (lock.name.clone(), lock)));
-        }
-        About::Waiters => take_in_waiters(locks, rows)?,
-        About::Overdue => {
-            let names = rows.iter().map(|row| Columns::new("lock", row).parsed(0));
-            overlay.fetched_overdue_locks(names.collect::<Result<_, _>>()?);
-        }
-        About::Grants(tokens) => {
-            let found = rows.iter().map(lock::decode_grant).collect::<Result<Vec<_>, _>>()?;
-            for token in tokens {
-                overlay.lock_grants.fetch(token, None);
-            }
-            for grant in found {
-                overlay.lock_grants.fetch(grant.pair.token, Some(grant));
-            }
-        }
         About::Objects(keys) => {
             for key in keys {
                 overlay.objects.fetch(key, None);
@@ -139,6 +118,45 @@ fn take_in_rest(
                 overlay.tokens.fetch(columns.number(0)?, Some(columns.job(1)?));
             }
         }
+        About::Effect(about) => return effects::take_in(overlay, about, rows),
+        About::Numbers => {
+            let drawn = rows.iter().map(|row| Columns::new("counter", row).number(0));
+            overlay.fetched_numbers(drawn.collect::<Result<_, _>>()?);
+        }
+        other => return take_in_locks(overlay, locks, other, rows),
+    }
+    Ok(())
+}
+
+/// The same of locks and their grants.
+fn take_in_locks(
+    overlay: &mut Overlay,
+    locks: &mut BTreeMap<LockName, Lock>,
+    about: About,
+    rows: &[Row],
+) -> Result<(), Fault> {
+    match about {
+        About::Locks(asked) => {
+            let found = rows.iter().map(lock::decode).collect::<Result<Vec<_>, _>>()?;
+            for name in asked {
+                overlay.fetched_lock(name, None);
+            }
+            locks.extend(found.into_iter().map(|lock| (lock.name.clone(), lock)));
+        }
+        About::Waiters => take_in_waiters(locks, rows)?,
+        About::Overdue => {
+            let names = rows.iter().map(|row| Columns::new("lock", row).parsed(0));
+            overlay.fetched_overdue_locks(names.collect::<Result<_, _>>()?);
+        }
+        About::Grants(tokens) => {
+            let found = rows.iter().map(lock::decode_grant).collect::<Result<Vec<_>, _>>()?;
+            for token in tokens {
+                overlay.lock_grants.fetch(token, None);
+            }
+            for grant in found {
+                overlay.lock_grants.fetch(grant.pair.token, Some(grant));
+            }
+        }
         About::GrantsOf(asked) => {
             for of in asked {
                 overlay.fetched_grant_of(of, None);
@@ -153,11 +171,6 @@ fn take_in_rest(
         About::SpentGrants => {
             let tokens = rows.iter().map(|row| Columns::new("grant", row).number(0));
             overlay.fetched_spent_grants(tokens.collect::<Result<_, _>>()?);
-        }
-        About::Effect(about) => return effects::take_in(overlay, about, rows),
-        About::Numbers => {
-            let drawn = rows.iter().map(|row| Columns::new("counter", row).number(0));
-            overlay.fetched_numbers(drawn.collect::<Result<_, _>>()?);
         }
         _ => {}
     }

@@ -91,7 +91,9 @@ impl Outbox {
             places.entry(row.endpoint).or_default().push((row.due_at, row.number));
             self.deliveries.fetch(row.number, Some(row));
         }
-        places.values_mut().for_each(|places| places.sort_unstable());
+        for places in places.values_mut() {
+            places.sort_unstable();
+        }
         self.due = Some((asked, places));
     }
 

@@ -129,7 +129,9 @@ impl RetentionTables for Overlay {
         match Old::left(old, &self.requests, limit) {
             Ok(left) => {
                 let went = left.len();
-                left.into_iter().for_each(|key| self.requests.remove(key));
+                for key in left {
+                    self.requests.remove(key);
+                }
                 Ok(went)
             }
             Err(more) => {

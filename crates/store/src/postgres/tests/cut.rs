@@ -163,7 +163,7 @@ async fn once_whatever_is_cut(when: u8) {
 
     let submit = Submit { wish: wish_for(input, 5), request_id: Some(request("once")) };
     let Answer::Submit(submitted) = cut.ask_twice(when, submit.clone()).await else { panic!() };
-    assert_eq!(cut.ask(submit).await.unwrap(), Answer::Submit(submitted.clone()));
+    assert_eq!(cut.ask(submit).await.unwrap(), Answer::Submit(submitted));
     let claim = crate::command::Claim {
         worker: "alice".parse().unwrap(),
         session: session("alice"),
