@@ -40,14 +40,15 @@ const OPEN_OF_JOBS: &str = select!(
      WHERE o.standing IN ('pending', 'leased') ORDER BY o.number FOR UPDATE OF o"
 );
 /// Of each endpoint those that are due, each the first of its job among those open. What another
-/// server has is passed over.
+/// server has is passed over. The first is asked for one by one: as a join, a plan made while the
+/// table was empty reads all of an endpoint's rows for each of them.
 pub(in crate::postgres) const DUE: &str = select!(
     "endpoints e CROSS JOIN LATERAL ( \
         SELECT one.* FROM outbox one WHERE one.endpoint = e.id \
             AND one.standing IN ('pending', 'leased') AND one.due_at_ms <= $1::bigint \
-            AND NOT EXISTS (SELECT 1 FROM outbox earlier WHERE earlier.endpoint = one.endpoint \
-                AND earlier.job = one.job AND earlier.number < one.number \
-                AND earlier.standing IN ('pending', 'leased')) \
+            AND one.number = (SELECT first.number FROM outbox first \
+                WHERE first.endpoint = one.endpoint AND first.job = one.job \
+                AND first.standing IN ('pending', 'leased') ORDER BY first.number LIMIT 1) \
         ORDER BY one.due_at_ms, one.number LIMIT $2::bigint FOR UPDATE OF one SKIP LOCKED) o"
 );
 /// Not locked: servers that lease at the same moment may lease a few more than an endpoint's limit.
