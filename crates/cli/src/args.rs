@@ -91,4 +91,6 @@ pub(crate) enum Verb {
     Simulate(crate::commands::simulate::SimulateArgs),
     /// Search every schedule of small worlds, over the real rules.
     Explore(crate::commands::explore::ExploreArgs),
+    /// Set right what no server can notice by itself.
+    Admin(crate::commands::admin::AdminArgs),
 }

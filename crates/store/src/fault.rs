@@ -9,6 +9,10 @@ pub enum Fault {
     /// Reading or writing failed.
     #[error("the database failed")]
     Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A record was asked for that the running transaction has not fetched yet. Fetched, the
+    /// operation is run again.
+    #[error("a record was not fetched yet")]
+    NotFetched,
     /// A record does not read as what was written.
     #[error("the record {record} is corrupt: {what}")]
     Corrupt {

@@ -106,6 +106,12 @@ impl LeaseBook {
         }
     }
 
+    /// Takes in a lease as it stands before the transaction: nothing takes it back.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn load(&mut self, held: Held) {
+        self.replace(held.token, Some(held));
+    }
+
     /// Follows a job's record: its open attempts are held, its closed ones are not.
     pub fn follow(&mut self, job: &Job) {
         if job.attempts.is_empty() {

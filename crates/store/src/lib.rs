@@ -1,4 +1,4 @@
-//! Where Palisade's records live: SQLite, and an in-memory reference.
+//! Where Palisade's records live: SQLite, PostgreSQL, and an in-memory reference.
 //!
 //! The rules are `core`'s; the operations over them are written once, in [`ops`], against
 //! [`tables::Tables`]; an engine keeps the records and decides what a transaction is.
@@ -15,6 +15,8 @@ pub mod lease_book;
 pub mod lock_book;
 pub mod memory;
 pub mod ops;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod query;
 pub mod sqlite;
 pub mod store;

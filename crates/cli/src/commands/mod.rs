@@ -1,5 +1,6 @@
 //! One file a verb.
 
+pub(crate) mod admin;
 pub(crate) mod artefacts;
 pub(crate) mod audit;
 pub(crate) mod cancel;
@@ -81,6 +82,7 @@ async fn run_async(verb: Verb, common: Common) -> anyhow::Result<ExitCode> {
         Verb::Demo(args) => demo::run(args, common).await,
         Verb::Simulate(args) => simulate::run(&args, common.json),
         Verb::Explore(args) => explore::run(&args, common.json),
+        Verb::Admin(args) => admin::run(args, common.json).await,
     }
 }
 

@@ -6,7 +6,11 @@ use anyhow::Context;
 use palisade_artefacts::Blobs;
 use palisade_core::Retention;
 use palisade_server::{AllowedAddresses, Network, Server, ServerConfig, ServerParts, Tokens};
-use palisade_store::sqlite::SqliteStore;
+use palisade_store::{
+    Store,
+    postgres::{Address, PostgresOptions, PostgresStore},
+    sqlite::SqliteStore,
+};
 use palisade_worker::{entropy::OsEntropy, recipes};
 
 use crate::{edge::SystemClock, logs, output, signals, span::Span};
@@ -18,6 +22,10 @@ use super::artefacts::ArtefactArgs;
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
+    /// A PostgreSQL that keeps the records instead of the data directory, and that many servers may
+    /// share: `postgres://USER@HOST/DATABASE`, or `postgres:///DATABASE?host=/SOCKET/FOLDER`.
+    #[arg(long, env = "PALISADE_STORE", value_name = "URL", hide_env_values = true)]
+    pub(crate) store: Option<String>,
     /// Where to listen. Loopback unless told otherwise.
     #[arg(long, default_value = "127.0.0.1:7070", value_name = "ADDR")]
     pub(crate) listen: SocketAddr,
@@ -103,11 +111,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
 pub(crate) async fn start(args: &ServeArgs) -> anyhow::Result<Serving> {
     let tokens = args.tokens.as_deref().map(Tokens::read).transpose()?;
     let book = recipes::load(args.place.recipes.as_deref())?;
-    let data = args.place.data.clone();
-    // Opening migrates and reads what is leased: it may take a moment, and blocks.
-    let store =
-        tokio::task::spawn_blocking(move || SqliteStore::open(&data, Arc::new(SystemClock::new())));
-    let store = store.await.context("opening the store panicked")??;
+    let store = open_store(args).await?;
     let opened = args.artefacts.open(&args.place.data).await?;
     let config = ServerConfig {
         listen: args.listen,
@@ -118,7 +122,7 @@ pub(crate) async fn start(args: &ServeArgs) -> anyhow::Result<Serving> {
         ..args.artefacts.configure(ServerConfig::default())?
     };
     let parts = ServerParts {
-        store: Arc::new(store),
+        store,
         blobs: Arc::clone(&opened.blobs),
         recipes: book,
         entropy: Arc::new(OsEntropy),
@@ -126,4 +130,17 @@ pub(crate) async fn start(args: &ServeArgs) -> anyhow::Result<Serving> {
     let server = Server::start(config, parts).await?;
     let shared = args.artefacts.shared()?.map(|_| opened.blobs);
     Ok(Serving { server, shared })
+}
+
+/// Opens the store. That migrates it and reads what is leased: it may take a moment.
+async fn open_store(args: &ServeArgs) -> anyhow::Result<Arc<dyn Store>> {
+    let clock = Arc::new(SystemClock::new());
+    if let Some(url) = &args.store {
+        let options = PostgresOptions::new(Address::parse(url)?, clock);
+        return Ok(Arc::new(PostgresStore::open(options).await?));
+    }
+    let data = args.place.data.clone();
+    // It blocks.
+    let store = tokio::task::spawn_blocking(move || SqliteStore::open(&data, clock));
+    Ok(Arc::new(store.await.context("opening the store panicked")??))
 }

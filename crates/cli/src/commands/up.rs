@@ -109,6 +109,7 @@ impl Embedded {
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
         let args = ServeArgs {
             place,
+            store: None,
             listen,
             tokens: None,
             hosts: Vec::new(),

@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::UNIX_EPOCH,
 };
 
@@ -15,9 +18,8 @@ use palisade_core::{
     transition::{Beat, Wish},
 };
 use palisade_store::{
-    StoreExt,
+    Store, StoreExt,
     command::{BeginBlob, Capability, Claim, Complete, FinishBlob, Grant, Heartbeat, Pin, Submit},
-    sqlite::SqliteStore,
 };
 
 /// The wall.
@@ -36,14 +38,15 @@ impl Clock for WallClock {
 /// A store with an input and an output brought.
 #[derive(Debug)]
 pub(crate) struct Load {
-    store: SqliteStore,
+    store: Arc<dyn Store>,
     input: Digest,
     output: Digest,
     next: AtomicU64,
 }
 
 impl Load {
-    pub(crate) async fn over(store: SqliteStore) -> Self {
+    pub(crate) async fn over(store: impl Store + 'static) -> Self {
+        let store: Arc<dyn Store> = Arc::new(store);
         let pin = Pin::Until(WallClock.now().plus_ms(1_000_000_000));
         let mut digests = Vec::new();
         for content in ["input", "output"] {

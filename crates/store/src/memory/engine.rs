@@ -73,6 +73,12 @@ impl MemoryEngine {
         Self { clock: now, life: 1, ..Self::default() }
     }
 
+    /// Draws the numbers after this one next, as another engine did.
+    #[cfg(all(test, feature = "postgres"))]
+    pub(crate) fn draw_after(&mut self, last: Number) {
+        self.counter.0 = last;
+    }
+
     /// Runs one command.
     pub fn apply(&mut self, command: Command, now: Timestamp) -> Result<Answer, Failure> {
         let now = Moment { at: now, life: self.life };

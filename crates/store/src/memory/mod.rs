@@ -14,6 +14,8 @@ mod tables;
 mod tests;
 
 pub use engine::MemoryEngine;
+#[cfg(feature = "postgres")]
+pub(crate) use reading::lease_view;
 
 use std::sync::{Arc, Mutex};
 

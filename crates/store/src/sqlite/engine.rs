@@ -24,6 +24,7 @@ use crate::{
 
 use super::{
     cache::JobCache,
+    high_water,
     lock::FolderLock,
     open::{self, OpenError, Place},
     reading,
@@ -162,6 +163,30 @@ impl SqliteEngine {
         write.map_err(|fault| Failure::Unavailable(fault.to_string()))
     }
 
+    /// The last number drawn.
+    pub(super) fn counter(&self) -> Number {
+        self.meta.counter
+    }
+
+    /// Raises the counter by so much. Answers where it stands.
+    pub(super) fn raise_counter(&mut self, by: u64) -> Result<Number, Fault> {
+        let raised = self.meta.counter.get().saturating_add(by).min(Number::MAX.get());
+        self.meta.counter = Number::new(raised).expect("just bounded");
+        self.in_transaction(|engine| engine.meta.write(&engine.connection))?;
+        Ok(self.meta.counter)
+    }
+
+    /// Jumps over numbers that were answered and are not in the database any more, if the file
+    /// beside it knows of any: it is an older copy. Written with what the start writes.
+    fn notice_loss(&mut self) {
+        let Place::Folder(folder) = &self.place else { return };
+        let counter = self.meta.counter;
+        if let Some(jumped) = high_water::after_loss(high_water::read(folder), counter) {
+            tracing::error!(%counter, %jumped, "an older copy was restored: the counter jumps");
+            self.meta.counter = jumped;
+        }
+    }
+
     /// Reads what the disk has, after an open, and begins a life.
     fn read_and_start(&mut self, now: Timestamp) -> Result<(), Fault> {
         let on_disk = Meta::read(&self.connection)?;
@@ -170,6 +195,7 @@ impl SqliteEngine {
         let counter = on_disk.counter.max(self.meta.counter);
         self.meta = Meta { counter, ..on_disk };
         self.committed = self.meta;
+        self.notice_loss();
         self.book = LeaseBook::default();
         for job in reading::jobs_with_open_attempts(&self.connection)? {
             self.book.follow(&job);

@@ -14,6 +14,7 @@ mod collection;
 mod due;
 mod effects;
 mod engine;
+mod high_water;
 mod lock;
 mod open;
 mod outbox;
@@ -28,10 +29,11 @@ mod values;
 mod writer;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use batch::Batch;
 pub use engine::{ChangedLeases, GAP_MS, SqliteEngine};
+pub use high_water::raise_tokens;
 pub use open::{OpenError, Place};
 pub use snapshot::Snapshot;
 pub use store::SqliteStore;

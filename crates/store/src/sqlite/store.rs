@@ -4,6 +4,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
+        atomic::AtomicU64,
         mpsc::{self, Sender},
     },
     thread::JoinHandle,
@@ -26,6 +27,7 @@ use crate::{
 use super::{
     clock::StoreClock,
     engine::SqliteEngine,
+    high_water,
     open::{self, OpenError, Place},
     reading,
     renewals::Renewals,
@@ -45,6 +47,8 @@ pub struct SqliteStore {
     announcer: Announcer,
     clock: Arc<StoreClock>,
     readers: Arc<Readers>,
+    /// Ends after the writer.
+    _high_water: high_water::Keeper,
 }
 
 /// Connections that only read.
@@ -68,17 +72,19 @@ impl SqliteStore {
         let renewals = Arc::new(Renewals::default());
         renewals.follow(engine.take_changed_leases());
         let announcer = Announcer::default();
+        let counter = Arc::new(AtomicU64::new(engine.counter().get()));
+        let failed = |source| OpenError::Folder { folder: folder.to_owned(), source };
+        let high_water = high_water::Keeper::start(folder.to_owned(), Arc::clone(&counter));
         let writer = Writer {
             engine,
             clock: Arc::clone(&clock),
             announcer: announcer.clone(),
             renewals: Arc::clone(&renewals),
+            counter,
         };
         let (sender, receiver) = mpsc::channel();
         let named = std::thread::Builder::new().name("palisade-writer".to_owned());
-        let handle = named
-            .spawn(move || writer.serve(&receiver))
-            .map_err(|source| OpenError::Folder { folder: folder.to_owned(), source })?;
+        let handle = named.spawn(move || writer.serve(&receiver)).map_err(failed)?;
         let readers = Readers {
             folder: folder.to_owned(),
             idle: Mutex::new(Vec::new()),
@@ -91,6 +97,7 @@ impl SqliteStore {
             announcer,
             clock,
             readers: Arc::new(readers),
+            _high_water: high_water.map_err(failed)?,
         })
     }
 }

@@ -4,6 +4,7 @@
 use std::{
     sync::{
         Arc,
+        atomic::{AtomicU64, Ordering},
         mpsc::{Receiver, RecvTimeoutError},
     },
     time::Duration,
@@ -37,6 +38,8 @@ pub(super) struct Writer {
     pub(super) clock: Arc<StoreClock>,
     pub(super) announcer: Announcer,
     pub(super) renewals: Arc<Renewals>,
+    /// The last number drawn, for the file beside the database.
+    pub(super) counter: Arc<AtomicU64>,
 }
 
 impl Writer {
@@ -82,6 +85,7 @@ impl Writer {
         }
         let batch = self.engine.apply_batch(commands, self.clock.now());
         self.renewals.follow(self.engine.take_changed_leases());
+        self.counter.store(self.engine.counter().get(), Ordering::Relaxed);
         let mut answers = batch.answers.into_iter().skip(usize::from(tick));
         for (count, reply) in replies {
             // Whoever has stopped waiting does not want the answer.

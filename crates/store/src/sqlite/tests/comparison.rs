@@ -1,7 +1,7 @@
 //! Random commands on the reference and on SQLite: every answer, event and view is the same, with
 //! restarts and gaps in between.
 
-mod generator;
+pub(crate) mod generator;
 
 use palisade_core::{Number, Timestamp, blob::collect::Stage};
 
@@ -72,40 +72,44 @@ impl Twins {
     }
 
     fn compare_views(&mut self, generator: &Generator, step: usize) {
-        let mut queries = vec![
-            Query::Jobs(JobFilter { limit: usize::MAX, ..JobFilter::default() }),
-            Query::Events { after: 0, limit: usize::MAX },
-            Query::Events { after: 17, limit: 31 },
-            Query::Leases,
-            Query::Counts,
-            Query::Objects(Page { limit: usize::MAX, ..Page::default() }),
-        ];
-        let scan = Scan { after: Number::ZERO, length: 20 };
-        let until = self.now;
-        queries.extend([Query::Unkept(scan), Query::PastJobs { scan, until }]);
-        for stage in [Stage::Idle, Stage::Condemned, Stage::Cleared] {
-            queries.push(Query::Cases(Cases { stage, until, limit: 10 }));
-        }
-        for name in Generator::names() {
-            queries.push(Query::Object(name.clone()));
-            queries.push(Query::Resolve(name));
-        }
-        for state in palisade_core::job::JobState::ALL {
-            let filter = JobFilter { state: Some(state), limit: 10, ..JobFilter::default() };
-            queries.push(Query::Jobs(filter));
-        }
-        queries.extend(Generator::views());
-        queries.extend(Generator::blobs().into_iter().map(Query::Blob));
-        queries.push(Query::Endpoints);
-        queries.extend(Generator::deliveries());
-        queries.extend(generator.jobs().into_iter().map(Query::History));
         let seed = self.seed;
-        for query in queries {
+        for query in queries(generator, self.now) {
             let expected = self.memory.query(&query);
             let shown = self.sqlite().query(&query).unwrap();
             assert_eq!(shown, expected, "seed {seed}, step {step}: {query:?}");
         }
     }
+}
+
+/// What is looked at now and then.
+pub(crate) fn queries(generator: &Generator, until: Timestamp) -> Vec<Query> {
+    let mut queries = vec![
+        Query::Jobs(JobFilter { limit: usize::MAX, ..JobFilter::default() }),
+        Query::Events { after: 0, limit: usize::MAX },
+        Query::Events { after: 17, limit: 31 },
+        Query::Leases,
+        Query::Counts,
+        Query::Objects(Page { limit: usize::MAX, ..Page::default() }),
+    ];
+    let scan = Scan { after: Number::ZERO, length: 20 };
+    queries.extend([Query::Unkept(scan), Query::PastJobs { scan, until }]);
+    for stage in [Stage::Idle, Stage::Condemned, Stage::Cleared] {
+        queries.push(Query::Cases(Cases { stage, until, limit: 10 }));
+    }
+    for name in Generator::names() {
+        queries.push(Query::Object(name.clone()));
+        queries.push(Query::Resolve(name));
+    }
+    for state in palisade_core::job::JobState::ALL {
+        let filter = JobFilter { state: Some(state), limit: 10, ..JobFilter::default() };
+        queries.push(Query::Jobs(filter));
+    }
+    queries.extend(Generator::views());
+    queries.extend(Generator::blobs().into_iter().map(Query::Blob));
+    queries.push(Query::Endpoints);
+    queries.extend(Generator::deliveries());
+    queries.extend(generator.jobs().into_iter().map(Query::History));
+    queries
 }
 
 /// Answers how often what happened.
@@ -133,15 +137,7 @@ fn seeds() -> Vec<u64> {
 fn random_commands_come_to_the_same_on_sqlite_and_on_the_reference() {
     let (seeds, mut all) = (seeds(), Seen::default());
     for seed in &seeds {
-        let seen = run(*seed);
-        all.granted += seen.granted;
-        all.completed += seen.completed;
-        all.locked += seen.locked;
-        all.written += seen.written;
-        all.condemned += seen.condemned;
-        all.forgotten += seen.forgotten;
-        all.delivered += seen.delivered;
-        all.published += seen.published;
+        all += run(*seed);
     }
     // A comparison of refusals alone would prove little.
     assert!(all.completed > 10 && all.granted > 100, "{all:?}");

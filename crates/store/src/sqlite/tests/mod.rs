@@ -3,7 +3,7 @@
 mod alone;
 mod children;
 mod commit_fails;
-mod comparison;
+pub(crate) mod comparison;
 mod condemned;
 mod constraints;
 mod contract;
@@ -11,6 +11,7 @@ mod cycle;
 mod deliveries;
 mod driver;
 mod full;
+mod high_water;
 mod killed;
 mod lock;
 mod publications;

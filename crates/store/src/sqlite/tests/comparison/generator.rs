@@ -32,20 +32,33 @@ const NAMES: [&str; 4] = ["film", "films/monday", "films", "films/monday/video.m
 
 /// How often what happened.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Seen {
-    pub(super) granted: usize,
-    pub(super) completed: usize,
+pub(crate) struct Seen {
+    pub(crate) granted: usize,
+    pub(crate) completed: usize,
     /// Locks granted.
-    pub(super) locked: usize,
+    pub(crate) locked: usize,
     /// Objects written.
-    pub(super) written: usize,
-    pub(super) condemned: usize,
-    pub(super) forgotten: usize,
-    pub(super) delivered: usize,
-    pub(super) published: usize,
+    pub(crate) written: usize,
+    pub(crate) condemned: usize,
+    pub(crate) forgotten: usize,
+    pub(crate) delivered: usize,
+    pub(crate) published: usize,
 }
 
-pub(super) struct Generator {
+impl std::ops::AddAssign for Seen {
+    fn add_assign(&mut self, more: Self) {
+        self.granted += more.granted;
+        self.completed += more.completed;
+        self.locked += more.locked;
+        self.written += more.written;
+        self.condemned += more.condemned;
+        self.forgotten += more.forgotten;
+        self.delivered += more.delivered;
+        self.published += more.published;
+    }
+}
+
+pub(crate) struct Generator {
     state: u64,
     /// Every pair granted, with its worker.
     grants: Vec<(JobId, Pair, &'static str)>,
@@ -60,7 +73,7 @@ pub(super) struct Generator {
 }
 
 impl Generator {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self {
             state: seed,
             grants: Vec::new(),
@@ -75,19 +88,19 @@ impl Generator {
         }
     }
 
-    pub(super) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> Seen {
         self.seen
     }
 
-    pub(super) fn jobs(&self) -> Vec<JobId> {
+    pub(crate) fn jobs(&self) -> Vec<JobId> {
         self.jobs.clone()
     }
 
-    pub(super) fn names() -> [ObjectKey; 4] {
+    pub(crate) fn names() -> [ObjectKey; 4] {
         NAMES.map(|name| name.parse().expect("a key"))
     }
 
-    pub(super) fn blobs() -> Vec<Digest> {
+    pub(crate) fn blobs() -> Vec<Digest> {
         let sources = (0..SOURCES).map(source);
         sources.chain((0..OUTPUTS).map(output)).map(|text| Digest::of(text.as_bytes())).collect()
     }
@@ -101,7 +114,7 @@ impl Generator {
         mixed ^ (mixed >> 31)
     }
 
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
@@ -120,7 +133,7 @@ impl Generator {
     }
 
     /// One to five commands, as one call.
-    pub(super) fn commands(&mut self, now: Timestamp) -> Vec<Command> {
+    pub(crate) fn commands(&mut self, now: Timestamp) -> Vec<Command> {
         let count = 1 + self.below(5);
         (0..count).map(|_| self.command(now)).collect()
     }
@@ -342,7 +355,7 @@ impl Generator {
     }
 
     /// Takes note of an answer, for later commands.
-    pub(super) fn learn(&mut self, command: &Command, answer: &Result<Answer, Failure>) {
+    pub(crate) fn learn(&mut self, command: &Command, answer: &Result<Answer, Failure>) {
         match (command, answer) {
             (Command::Claim(claim), Ok(Answer::Claim(claimed))) => {
                 let holder = WORKERS.into_iter().find(|worker| claim.worker.as_str() == *worker);

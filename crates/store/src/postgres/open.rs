@@ -1,0 +1,200 @@
+//! Opening: the schema, the connections, the tasks that run beside the requests.
+
+use std::{sync::Arc, sync::atomic::AtomicU64};
+
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use palisade_core::clock::Clock;
+
+use crate::fault::Fault;
+
+use super::{
+    address::{Address, AddressError},
+    clock::{DatabaseClock, TimeSource},
+    engine::Engine,
+    identity, life,
+    news::News,
+    trouble::Trouble,
+    values::fault,
+};
+
+mod migrations {
+    refinery::embed_migrations!("migrations/postgres");
+}
+
+/// How long a request waits for a connection.
+const WAIT: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Where the store is, and how it is used.
+#[derive(Debug, Clone)]
+pub struct PostgresOptions {
+    /// Where the database is.
+    pub address: Address,
+    /// The machine's clock, which counts suspended time.
+    pub clock: Arc<dyn Clock>,
+    /// Whose clock counts deadlines.
+    pub time: TimeSource,
+    /// How many batches run at once.
+    pub writers: usize,
+    /// How many queries run at once.
+    pub readers: usize,
+}
+
+impl PostgresOptions {
+    /// As it is used in production.
+    pub fn new(address: Address, clock: Arc<dyn Clock>) -> Self {
+        Self { address, clock, time: TimeSource::Database, writers: 4, readers: 4 }
+    }
+}
+
+/// Why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Its URL is wrong.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// The schema could not be brought up to date.
+    #[error("the schema of {place} cannot be brought up to date")]
+    Schema {
+        /// The database.
+        place: String,
+        /// What went wrong.
+        source: Box<refinery::Error>,
+    },
+    /// A newer version has the schema, by more than one step.
+    #[error(
+        "the schema of {place} is at version {found}, and this server knows {known}: servers may \
+         be one version behind, no more"
+    )]
+    TooNew {
+        /// The database.
+        place: String,
+        /// The schema's version.
+        found: i64,
+        /// The newest that is known here.
+        known: i64,
+    },
+    /// The database could not be reached or read.
+    #[error("the database {place} cannot be used")]
+    Database {
+        /// The database.
+        place: String,
+        /// What went wrong.
+        source: Fault,
+    },
+}
+
+/// The engine of a database whose schema is up to date.
+pub(super) async fn engine(options: &PostgresOptions) -> Result<Engine, OpenError> {
+    let place = options.address.shown();
+    let database = |source| OpenError::Database { place: place.clone(), source };
+    migrate(&options.address).await?;
+    let pool = |size| pool(&options.address, size).map_err(&database);
+    let engine = Engine {
+        writers: pool(options.writers)?,
+        readers: pool(options.readers)?,
+        clock: DatabaseClock::new(Arc::clone(&options.clock), options.time),
+        highest: AtomicU64::new(0),
+        news: News::default(),
+    };
+    start(&engine).await.map_err(|trouble| database(as_fault(trouble)))?;
+    Ok(engine)
+}
+
+/// Before anything is served: which cluster it is, whether anybody served until now, what time it
+/// is, where the journal ends.
+async fn start(engine: &Engine) -> Result<(), Trouble> {
+    let client = engine.writer().await?;
+    life::begin_alone(&client).await?;
+    let done = engine.mind(&client, life::Cause::Gap(life::START_GAP_MS)).await;
+    life::end_alone(&client, done).await?;
+    let row = client.query_one(super::records::journal::POSITION, &[]).await;
+    let row = row.map_err(Trouble::before_commit)?;
+    let position = super::values::Columns::new("head", &row).unsigned(0);
+    engine.news.begin(position.map_err(Trouble::Fault)?);
+    Ok(())
+}
+
+/// A name for this server among the others, that no other has.
+pub(super) async fn server_id(engine: &Engine) -> Result<String, OpenError> {
+    let failed = |source| OpenError::Database { place: "of the store".to_owned(), source };
+    let client = engine.reader().await.map_err(|trouble| failed(as_fault(trouble)))?;
+    let row = client.query_one("SELECT gen_random_uuid()::text", &[]).await;
+    row.map(|row| row.get(0)).map_err(|error| failed(fault(error)))
+}
+
+fn as_fault(trouble: Trouble) -> Fault {
+    match trouble {
+        Trouble::Fault(fault) => fault,
+        other => Fault::Engine(other.failure().to_string().into()),
+    }
+}
+
+fn pool(address: &Address, size: usize) -> Result<Pool, Fault> {
+    let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    let manager = Manager::from_config(address.config.clone(), address.tls(), recycling);
+    let built = Pool::builder(manager)
+        .max_size(size)
+        .runtime(Runtime::Tokio1)
+        .wait_timeout(Some(WAIT))
+        .create_timeout(Some(WAIT))
+        .build();
+    built.map_err(|error| Fault::Engine(error.into()))
+}
+
+/// Brings the schema up to date, one server at a time. A schema that is one step ahead is used as
+/// it is: each migration leaves what the version before it needs, so that servers can be replaced
+/// one by one.
+async fn migrate(address: &Address) -> Result<(), OpenError> {
+    let place = address.shown();
+    let database = |source| OpenError::Database { place: place.clone(), source };
+    let connected = address.config.connect(address.tls()).await;
+    let (mut client, connection) = connected.map_err(fault).map_err(database)?;
+    let driver = tokio::spawn(connection);
+    let migrated = async {
+        // Held until the connection ends, which is when this function does.
+        let alone = format!(
+            "SET lock_timeout = '60s'; SET client_min_messages = warning; \
+             SELECT pg_advisory_lock({})",
+            life::LIFE_LOCK + 1
+        );
+        client.batch_execute(&alone).await.map_err(fault).map_err(database)?;
+        let schema = |source| OpenError::Schema { place: place.clone(), source: Box::new(source) };
+        let runner = migrations::migrations::runner().set_abort_missing(false);
+        let known =
+            runner.get_migrations().iter().map(refinery::Migration::version).max().unwrap_or(0);
+        let found = version(&client).await.map_err(database)?;
+        let known = i64::from(known);
+        if found > known + 1 {
+            return Err(OpenError::TooNew { place: place.clone(), found, known });
+        }
+        if found > known {
+            tracing::warn!(found, known, "a newer version has the schema");
+            return Ok(());
+        }
+        runner.run_async(&mut client).await.map(drop).map_err(schema)
+    };
+    let migrated = migrated.await;
+    drop(client);
+    let _ = driver.await;
+    migrated
+}
+
+/// The version of the schema that is there; 0 for none.
+async fn version(client: &tokio_postgres::Client) -> Result<i64, Fault> {
+    let there = "SELECT to_regclass('refinery_schema_history') IS NOT NULL";
+    if !client.query_one(there, &[]).await.map_err(fault)?.get::<_, bool>(0) {
+        return Ok(0);
+    }
+    let newest = "SELECT coalesce(max(version), 0)::bigint FROM refinery_schema_history";
+    client.query_one(newest, &[]).await.map(|row| row.get(0)).map_err(fault)
+}
+
+/// Raises the counter of a store by hand, where a loss could not be noticed. Answers where it
+/// stands.
+pub async fn raise_tokens(options: &PostgresOptions, by: u64) -> Result<u64, OpenError> {
+    let place = options.address.shown();
+    let database = |source| OpenError::Database { place: place.clone(), source };
+    let engine = engine(options).await?;
+    let client = engine.writer().await.map_err(|trouble| database(as_fault(trouble)))?;
+    identity::raise_by(&client, by).await.map_err(database)
+}

@@ -1,0 +1,14 @@
+//! Tests against a real server.
+
+mod cluster;
+mod comparison;
+mod contract;
+mod cut;
+mod failover;
+mod faults;
+mod notified;
+mod plans;
+mod renewals;
+mod servers;
+mod stopped;
+mod tls;
