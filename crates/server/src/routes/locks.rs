@@ -64,9 +64,9 @@ async fn acquire(app: &App, name: LockName, asked: AcquireRequest) -> Reply {
     };
     let held = lock_waits::acquire(app, AcquireLock { name, wish }).await?;
     Ok(ok(&AcquireResponse {
-        token: held.token.get(),
-        lease: held.lease_id.to_string(),
-        ttl_ms: held.lease.ttl_ms,
+        token: held.pair.token.get(),
+        lease: held.pair.lease_id.to_string(),
+        ttl_ms: held.ttl_ms,
         // Never more than this request waited: its sender adds it to the time for which it trusts
         // the lease.
         waited_ms: held.granted_at.since_ms(received),
