@@ -17,8 +17,8 @@ use std::{
 use palisade_core::{
     LockName, Number, RequestId, Timestamp,
     history::{Event, Subject, What},
-    limits,
     lease::Pair,
+    limits,
     lock::Acquired,
     refusal::Refusal,
     time::granted_span_ms,

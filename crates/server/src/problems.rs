@@ -119,10 +119,10 @@ pub(crate) fn stopping() -> Rejection {
     Problem::unavailable("the server is stopping; nothing was done, ask again").into()
 }
 
-/// Another connection took over this claim's wait.
+/// Another connection took over this claim's or this lock's wait.
 pub(crate) fn taken_over() -> Rejection {
-    let detail = "another connection asked with the same session and request_id and took over \
-                  the wait; its answer counts";
+    let detail = "another connection asked with the same request_id and took over the wait; its \
+                  answer counts";
     Problem::unknown(detail).into()
 }
 

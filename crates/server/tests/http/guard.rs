@@ -6,8 +6,9 @@ use palisade_api::{
     LockGuard,
     guard::{Edge, LockState, LockWish},
 };
-use palisade_core::keeper::AbortReason;
+use palisade_core::{Timestamp, clock::Clock, keeper::AbortReason};
 use palisade_server::SystemEntropy;
+use tokio::sync::watch;
 
 use crate::support::{House, TestClock, eventually};
 
@@ -20,6 +21,30 @@ fn wish(who: &str, wait_ms: u64) -> LockWish {
         ttl_ms: TTL_MS,
         wait_ms,
         doubt_grace_ms: 60_000,
+    }
+}
+
+/// A clock that tells when it was read: a keeper looks at it before all that it does.
+#[derive(Debug)]
+struct ReadClock {
+    clock: Arc<TestClock>,
+    reads: watch::Sender<u64>,
+}
+
+impl Clock for ReadClock {
+    fn now(&self) -> Timestamp {
+        let now = self.clock.now();
+        self.reads.send_modify(|count| *count += 1);
+        now
+    }
+}
+
+impl ReadClock {
+    /// Advances, and waits until what was done upon that is done: a second look follows it.
+    async fn advance(&self, ms: u64) {
+        self.clock.advance(ms);
+        let seen = *self.reads.borrow();
+        self.reads.subscribe().wait_for(|count| *count >= seen + 2).await.unwrap();
     }
 }
 
@@ -42,16 +67,18 @@ async fn until_free(house: &House) {
 async fn a_guard_renews_by_itself_and_releases() {
     let house = House::start().await;
     let (edge, clock) = edge();
+    let clock = Arc::new(ReadClock { clock, reads: watch::Sender::new(0) });
+    let edge = Edge { clock: Arc::<ReadClock>::clone(&clock), ..edge };
     let guard = LockGuard::acquire(&house.client, wish("alice", 0), edge).await.unwrap();
     assert!(guard.may_act());
-    let granted = deadline(&house).await;
-    // Less than what counts as a pause, and more than a third of the ttl in two steps: the first
-    // is over once the guard has looked at its clock, which it does every second.
+    let (granted, mut trusted) = (deadline(&house).await, guard.trusted_until());
+    let before = *trusted.borrow();
     house.clock.advance(1);
+    // Each less than what counts as a pause, together more than a third of the ttl.
     for _ in 0..2 {
-        clock.advance(9_000);
-        tokio::time::sleep(std::time::Duration::from_millis(2_500)).await;
+        clock.advance(9_000).await;
     }
+    trusted.wait_for(|until| *until > before).await.unwrap();
     eventually(|| async { (deadline(&house).await > granted).then_some(()) }).await;
     assert_eq!(*guard.state().borrow(), LockState::Held);
     guard.release().await.unwrap();
