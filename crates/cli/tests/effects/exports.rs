@@ -55,8 +55,7 @@ async fn a_stranger_with_the_workers_number_commits_nothing() {
     let job = submit(&stage).await;
     let bob = Worker::start(&stage, "bob", SHORT_MS * 600);
     let token = bob.rendered().await;
-    let stranger =
-        CompleteRequest { token, lease: "0".repeat(32), manifest: Manifest::default() };
+    let stranger = CompleteRequest { token, lease: "0".repeat(32), manifest: Manifest::default() };
     let refused = stage.client().complete(&job, &stranger).await.expect_err("a stranger");
     assert_eq!(refused.code(), Some("unknown_token"), "{refused}");
     let url = format!("{}{}", stage.cluster.url(), output(&job));

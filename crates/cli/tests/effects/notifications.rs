@@ -83,8 +83,7 @@ async fn a_stranger_with_the_workers_number_has_nothing_told() {
     let job = submit(&stage).await;
     let bob = Worker::start(&stage, "bob", LONG_MS);
     let token = bob.rendered().await;
-    let stranger =
-        CompleteRequest { token, lease: "0".repeat(32), manifest: Manifest::default() };
+    let stranger = CompleteRequest { token, lease: "0".repeat(32), manifest: Manifest::default() };
     stage.client().complete(&job, &stranger).await.expect_err("a stranger");
     assert!(rows(&stage, &hook).is_empty());
     bob.let_go();

@@ -19,8 +19,7 @@ fn shown() -> String {
 /// A wish to have a clip of so many seconds under the name.
 async fn submit(stage: &Stage, seconds: u32) -> SubmitResponse {
     let clip = stage.clip(&format!("clip-{seconds}.mp4"), seconds).await;
-    let wish =
-        SubmitRequest { publish: Some(NAME.to_owned()), ..stage.wish("slow", &clip).await };
+    let wish = SubmitRequest { publish: Some(NAME.to_owned()), ..stage.wish("slow", &clip).await };
     stage.client().submit(&wish).await.expect("it is recorded")
 }
 
@@ -112,8 +111,7 @@ async fn a_stranger_with_the_submissions_number_moves_no_name() {
         let answer = put.send().await.expect("it is answered");
         assert_eq!(answer.status().as_u16(), 422, "{number}: {}", answer.text().await.unwrap());
     }
-    let stranger =
-        CompleteRequest { token, lease: "0".repeat(32), manifest: Manifest::default() };
+    let stranger = CompleteRequest { token, lease: "0".repeat(32), manifest: Manifest::default() };
     stage.client().complete(&wish.job, &stranger).await.expect_err("a stranger");
     assert_eq!(read(&format!("{}{}", stage.cluster.url(), shown())).await, Ok(of("bob")));
 }
