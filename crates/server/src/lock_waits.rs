@@ -112,6 +112,11 @@ impl LockWaits {
         }
     }
 
+    /// How many requests wait here, or are being answered.
+    pub(crate) fn open(&self) -> usize {
+        self.lock().values().map(|queue| queue.seats.len()).sum()
+    }
+
     /// Wakes everybody: something may have been missed.
     pub(crate) fn tell_all(&self) {
         let waits = self.lock();

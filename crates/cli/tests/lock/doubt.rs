@@ -1,6 +1,7 @@
 //! The server is away: the command is frozen, and thawed. The lock is lost: all of it is killed.
 
 use palisade_api::wire::PairWire;
+use palisade_lab::drill::wait_for;
 
 use crate::stage::{Holder, Stage, a_moment, is_frozen, until_frozen, until_state};
 
@@ -144,7 +145,7 @@ async fn a_command_runs_on_for_as_long_as_its_lock_is_renewed() {
     let ticks = r#"while ! [ -e "$DIR/end" ]; do echo tick; sleep 0.2; done"#;
     let mut holder = stage.lock("alice", &["door", "--ttl", "1s"], ticks);
     // Many ttls by its own count: had it been stopped, it would not have come so far.
-    palisade_lab::drill::wait_for("it to run on", crate::common::LIMIT, async || {
+    wait_for("it to run on", crate::common::LIMIT, async || {
         let count = holder.process.lines().len();
         if count >= 20 { Ok(()) } else { Err(format!("{count} ticks")) }
     })
@@ -153,4 +154,29 @@ async fn a_command_runs_on_for_as_long_as_its_lock_is_renewed() {
     stage.let_go("end");
     assert_eq!(holder.code().await, Some(0));
     assert!(!holder.process.log().contains("is in doubt"), "{}", holder.process.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_was_stopped_for_three_ttls_gives_no_living_holders_lock_away() {
+    let mut stage = Stage::set().await;
+    let mut alice = stage.lock("alice", &["door", "--ttl", "2s"], FAMILY);
+    family(&alice).await;
+    let flags = ["door", "--ttl", "2s", "--wait", "10m"];
+    let mut bob = stage.lock("bob", &flags, "echo mine");
+    wait_for("bob to wait", crate::common::LIMIT, async || {
+        let lock = stage.cluster.client().lock("door").await.map_err(|error| error.to_string())?;
+        if lock.waiters.len() == 1 { Ok(()) } else { Err(format!("{lock:?}")) }
+    })
+    .await
+    .expect("he does");
+    stage.cluster.server().stop();
+    alice.logged("is in doubt").await;
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    stage.cluster.server().wake();
+    alice.logged("is confirmed again").await;
+    assert!(bob.process.lines().is_empty(), "it was alice's all the time");
+    stage.let_go("end");
+    assert_eq!(alice.code().await, Some(7), "{}", alice.process.log());
+    assert_eq!(bob.code().await, Some(0), "{}", bob.process.log());
+    assert_eq!(bob.process.lines(), ["mine"]);
 }

@@ -28,15 +28,17 @@ pub(super) const PAGE_MAX: u64 = 1_000;
 /// How many when no number is asked for.
 pub(super) const PAGE_DEFAULT: u64 = 100;
 
+const VERBS: &str = "POST /v1/locks/NAME/acquire, …/renew and …/release";
+
 /// `POST /v1/locks/{name}/acquire`, `/renew` and `/release`.
 pub(crate) async fn verb(State(app): State<App>, path: Segments, request: Request) -> Reply {
     let whole = path.get::<Text>("path")?.0;
     let Some((name, verb)) = whole.rsplit_once('/') else {
-        return Err(problems::no_route(request.uri().path()));
+        return Err(problems::no_verb(request.uri().path(), VERBS));
     };
     match verb {
         "acquire" | "renew" | "release" => {}
-        _ => return Err(problems::no_route(request.uri().path())),
+        _ => return Err(problems::no_verb(request.uri().path(), VERBS)),
     }
     let name = name.parse::<LockName>()?;
     let body = json_bytes(request, &app).await?;

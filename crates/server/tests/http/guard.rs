@@ -5,12 +5,13 @@ use std::sync::Arc;
 use palisade_api::{
     LockGuard,
     guard::{Edge, LockState, LockWish},
+    wire::AcquireRequest,
 };
 use palisade_core::{Timestamp, clock::Clock, keeper::AbortReason};
 use palisade_server::SystemEntropy;
 use tokio::sync::watch;
 
-use crate::support::{House, TestClock, eventually};
+use crate::support::{House, TestClock, eventually, lossy::Lossy};
 
 const TTL_MS: u64 = 30_000;
 
@@ -142,4 +143,30 @@ async fn a_guard_waits_for_its_turn_and_one_that_will_not_is_told_who_holds_it()
     assert!(bob.pair().token > first.token);
     drop(bob);
     until_free(&house).await;
+}
+
+#[tokio::test]
+async fn a_lock_is_kept_though_every_second_reply_to_a_renewal_is_lost() {
+    let house = House::start().await;
+    let lossy = Lossy::before(house.server.address(), "/renew HTTP/1.1").await;
+    let client = palisade_api::Client::new(&lossy.url()).unwrap();
+    let (edge, clock) = edge();
+    let clock = Arc::new(ReadClock { clock, reads: watch::Sender::new(0) });
+    let edge = Edge { clock: Arc::<ReadClock>::clone(&clock), ..edge };
+    let guard = LockGuard::acquire(&client, wish("alice", 0), edge).await.unwrap();
+    let mut changes = guard.changes();
+    let asked =
+        AcquireRequest { holder: "bob".to_owned(), ttl_ms: None, wait_ms: 0, request_id: None };
+    // Until it has happened often, and many ttls have passed.
+    let mut rounds = 0_u64;
+    while lossy.lost() < 4 || rounds * 4_000 < TTL_MS * 3 {
+        house.clock.advance(4_000);
+        clock.advance(4_000).await;
+        rounds += 1;
+        let told = house.client.acquire_lock("door", &asked).await.unwrap_err();
+        assert_eq!(told.code(), Some("held"), "{told}");
+        assert!(rounds < 500, "renewals are sent");
+    }
+    assert!(guard.may_act() && changes.try_recv().is_err(), "it was never even in doubt");
+    guard.release().await.unwrap();
 }
