@@ -112,6 +112,11 @@ impl LockWaits {
         }
     }
 
+    /// How many have their place in a queue, and are woken by the news of their grant.
+    pub(crate) fn waiting(&self) -> usize {
+        self.lock().values().map(|queue| queue.placed.len()).sum()
+    }
+
     /// How many requests wait here, or are being answered.
     pub(crate) fn open(&self) -> usize {
         self.lock().values().map(|queue| queue.seats.len()).sum()

@@ -132,6 +132,29 @@ async fn a_lock_granted_to_somebody_who_hung_up_is_free_at_once() {
     house.client.acquire_lock(LOCK, &wish("bob", 0)).await.expect("it is free");
 }
 
+/// Whoever is woken need not ask the store again: a hand-over is one commit, the release's.
+#[tokio::test]
+async fn a_waiter_is_handed_the_lock_by_the_release_itself() {
+    let clock = TestClock::new();
+    let gate = Gate::over(MemoryStore::new(Arc::<TestClock>::clone(&clock)));
+    let blobs = Arc::new(MemoryBlobs::new());
+    let house = House::of(config(), Arc::<Gate>::clone(&gate), blobs, clock).await;
+    let held = house.client.acquire_lock(LOCK, &wish("alice", 0)).await.unwrap();
+    let client = house.client.clone();
+    let bob = tokio::spawn(async move { client.acquire_lock(LOCK, &wish("bob", 600_000)).await });
+    until_waiting(&house, &["bob"]).await;
+    // Both know their places; from now on the store answers no request for a lock.
+    let carol = asking(&house, &wish("carol", 600_000)).await;
+    house.until_metric("palisade_lock_waiters", 2).await;
+    gate.hold();
+    house.client.release_lock(LOCK, &pair(&held)).await.unwrap();
+    let bob = bob.await.unwrap().expect("it is his");
+    let within = std::time::Duration::from_secs(30);
+    house.client.renew_lock(LOCK, &pair(&bob), within).await.expect("the pair is the grant's");
+    gate.open();
+    drop(carol);
+}
+
 #[tokio::test]
 async fn a_wish_that_has_lapsed_is_told_so_and_never_granted() {
     let house = House::start().await;
