@@ -140,3 +140,50 @@ async fn ranges_conditions_listings_and_raises_work() {
     let head = raw::ask(&house.server, raw::Request::new("HEAD", PATH)).await;
     assert_eq!((head.status, head.headers["content-length"].as_str()), (200, "10"));
 }
+
+/// What each writer is told, whose writes all arrive at once.
+async fn write_at_once(house: &House, held: AcquireResponse) -> (u64, raw::Answer) {
+    let text = format!("of {}", held.token);
+    (held.token, put(house, &held, &text).await)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_sixty_four_writers_at_once_the_highest_stands_and_readers_never_go_back() {
+    let house = House::start().await;
+    let mut holders = Vec::new();
+    for index in 0..64 {
+        holders.push(hold(&house, &format!("door-{index}"), "writer").await);
+    }
+    let highest = holders.iter().map(|held| held.token).max().unwrap();
+    // No order in particular: 37 and 64 have no common divisor.
+    let order: Vec<_> = (0..64).map(|index| holders[index * 37 % 64].clone()).collect();
+    let writes =
+        futures_util::future::join_all(order.into_iter().map(|held| write_at_once(&house, held)));
+    let read_all = async {
+        let (mut seen, mut reads) = (Vec::new(), 0);
+        while seen.last() != Some(&highest) {
+            reads += 1;
+            assert!(reads < 100_000, "the highest is never read");
+            let read = get(&house).await;
+            if read.status == 200 {
+                let token: u64 = read.headers["fencing-token"].parse().unwrap();
+                assert_eq!(read.text(), format!("of {token}"), "the bytes are the number's own");
+                seen.push(token);
+            }
+        }
+        seen
+    };
+    let (written, seen) = tokio::join!(writes, read_all);
+    assert!(seen.is_sorted(), "a reader went back: {seen:?}");
+    for (token, answer) in written {
+        if answer.status == 200 {
+            continue;
+        }
+        let refused = answer.problem();
+        assert_eq!(refused.code, "stale_token", "{token}: {refused:?}");
+        let fence = refused.facts["fence"].as_u64().unwrap();
+        assert!(fence > token && token != highest, "{token} was refused by {fence}");
+    }
+    let last = get(&house).await;
+    assert_eq!(last.headers["fencing-fence"], highest.to_string());
+}
