@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 
 pub mod engines;
+pub mod receiver;
 
 use std::{
     collections::BTreeMap,

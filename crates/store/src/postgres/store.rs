@@ -86,4 +86,8 @@ impl Store for PostgresStore {
     fn now(&self) -> Timestamp {
         self.engine.clock.now()
     }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
 }
