@@ -45,26 +45,28 @@ pub(in crate::postgres) const EVERY: &str = select!("ORDER BY token");
 /// Of some jobs, to read.
 pub(in crate::postgres) const OF_JOBS: &str =
     select!("WHERE job = ANY($1::bigint[]) ORDER BY token");
-/// Jobs of which no open attempt has time left, the longest lapsed first. The jobs are locked, not
+/// Jobs of which no open attempt has time left, the longest lapsed first: each is found by the one of
+/// its leases that ended last, and so in the order of the lease book. The jobs are locked, not
 /// yet the leases: they are read again after it. Leases come first, and a lateral join keeps it so:
 /// a plan that begins at the running jobs reads all of them.
 pub(in crate::postgres) const LAPSED: &str = jobs_of!(
     "l.recipe = $1 AND l.definition = $2 AND l.deadline_ms <= $3::bigint AND NOT EXISTS ( \
-        SELECT 1 FROM leases o WHERE o.job = l.job AND o.deadline_ms > $3::bigint) \
-    ORDER BY l.deadline_ms LIMIT $4::bigint"
+        SELECT 1 FROM leases o WHERE o.job = l.job \
+            AND (o.deadline_ms, o.token) > (l.deadline_ms, l.token)) \
+    ORDER BY l.deadline_ms, l.job LIMIT $4::bigint"
 );
 /// The same of those whose time ends them.
 pub(in crate::postgres) const SPENT: &str = jobs_of!(
     "l.last_chance AND l.deadline_ms <= $1::bigint AND NOT EXISTS ( \
         SELECT 1 FROM leases o WHERE o.job = l.job AND o.deadline_ms > $1::bigint) \
-    ORDER BY l.deadline_ms LIMIT 1000"
+    ORDER BY l.deadline_ms, l.job LIMIT 1000"
 );
 /// Jobs that may get a second attempt beside their only one.
 pub(in crate::postgres) const BACKUPS: &str = jobs_of!(
     "l.backup_at_ms IS NOT NULL AND l.backup_at_ms <= $3::bigint AND l.recipe = $1 \
         AND l.definition = $2 AND NOT EXISTS ( \
         SELECT 1 FROM leases o WHERE o.job = l.job AND o.token <> l.token) \
-    ORDER BY l.backup_at_ms LIMIT $4::bigint"
+    ORDER BY l.backup_at_ms, l.job LIMIT $4::bigint"
 );
 /// When the first lapses or may get a backup, apart from those that are here already.
 const NEXT: &str = "SELECT \
