@@ -4,15 +4,18 @@
 //! [`settings`] says so to the analysis. What an entry of the journal implies (the last renewal
 //! before a lease ran out) becomes an entry too, with the same place.
 //!
-//! An entry's place is its position in the journal.
+//! An entry's place is its position in the journal. A lock's name stands behind the word `lock`, so
+//! that no job is taken for it; what is written to a fenced object is told of the lock or the job
+//! whose holder wrote it.
 
+mod locks;
 mod queue;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use palisade_core::{
-    Number, Timestamp,
-    history::{Event, What},
+    LockName, Number, Timestamp,
+    history::{Event, Subject, What},
     job::CloseReason,
 };
 
@@ -28,6 +31,8 @@ pub use queue::{Queue, QueuedJob};
 const CLOSED_MAX: usize = 100_000;
 /// The code of a pair that was never granted.
 const UNKNOWN: &str = "unknown_token";
+/// The code of a write by a holder that had lost what it held.
+const STALE: &str = "stale_token";
 /// What the one effect of an attempt is called.
 const COMPLETION: &str = "completion";
 
@@ -71,8 +76,11 @@ fn tell_all<'e>(entries: impl Iterator<Item = (u64, &'e Event)>, sink: &mut dyn 
 /// Turns journal entries into entries of a history, one after another.
 #[derive(Debug, Default)]
 pub struct Translator {
+    /// Attempts of jobs and grants of locks: both have tokens of one counter.
     attempts: BTreeMap<Number, Known>,
     closed: VecDeque<Number>,
+    /// Locks of which a grant is open.
+    held: BTreeSet<LockName>,
 }
 
 /// What is known of an attempt.
@@ -83,7 +91,16 @@ struct Known {
     resource: String,
     granted_at: Timestamp,
     lapsed: bool,
-    closed: Option<CloseReason>,
+    closed: Option<Ended>,
+}
+
+/// How an attempt, or a grant of a lock, ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// It was over in good order.
+    Well,
+    /// Its time was over, and another was granted what it had held.
+    Lost,
 }
 
 /// An entry of the journal, and where what it says goes.
@@ -94,9 +111,15 @@ struct Telling<'t> {
 }
 
 impl Telling<'_> {
+    const fn source(&self) -> Source {
+        Source { file: 0, line: self.position }
+    }
+
     fn entry<'a>(&self, attempt: &'a Known, event: EventKind) -> Entry<'a> {
-        let source = Source { file: 0, line: self.position };
-        Entry { source, ..Entry::new(self.at, &attempt.worker, &attempt.resource, event) }
+        Entry {
+            source: self.source(),
+            ..Entry::new(self.at, &attempt.worker, &attempt.resource, event)
+        }
     }
 
     fn say(&mut self, attempt: &Known, event: EventKind) {
@@ -116,11 +139,17 @@ impl Telling<'_> {
         }
     }
 
-    fn say_effect(&mut self, attempt: &Known, event: EventKind, token: Number, code: Option<&str>) {
+    fn say_effect(
+        &mut self,
+        attempt: &Known,
+        event: EventKind,
+        token: Number,
+        (kind, detail): (&str, Option<&str>),
+    ) {
         let entry = Entry {
             token: Some(token.get()),
-            kind: Some(COMPLETION),
-            detail: code,
+            kind: Some(kind),
+            detail,
             ..self.entry(attempt, event)
         };
         (self.sink)(&entry);
@@ -162,7 +191,7 @@ impl Translator {
             What::Closed { token, reason, .. } => self.close(*token, *reason, &mut telling),
             What::Refused { verb, token, code, .. } => {
                 if let Some(known) = self.attempts.get(token) {
-                    refuse(known, (verb, *token, code), &mut telling);
+                    refuse(known, &event.subject, (verb, *token, code), &mut telling);
                 }
             }
             What::Paused { token, pause_ms } => {
@@ -172,18 +201,17 @@ impl Translator {
                     (telling.sink)(&entry);
                 }
             }
+            What::LockGranted { .. }
+            | What::LockClosed { .. }
+            | What::LockWaiting { .. }
+            | What::ObjectWritten { .. } => self.push_of_lock(event, &mut telling),
             // What concerns no attempt, or says no more than the entries beside it.
             What::Submitted { .. }
             | What::Withdrawn { .. }
             | What::Suspected { .. }
             | What::Moved { .. }
             | What::Retried
-            // Locks and objects are not told of yet.
-            | What::LockGranted { .. }
-            | What::LockClosed { .. }
-            | What::LockWaiting { .. }
             | What::LockLeft { .. }
-            | What::ObjectWritten { .. }
             | What::ObjectRaised { .. }
             | What::Released
             // What was told to others afterwards changes nothing of the attempts.
@@ -216,10 +244,11 @@ impl Translator {
 
     fn close(&mut self, token: Number, reason: CloseReason, telling: &mut Telling<'_>) {
         let Some(known) = self.attempts.get_mut(&token) else { return };
-        known.closed = Some(reason);
+        let lost = reason == CloseReason::Superseded;
+        known.closed = Some(if lost { Ended::Lost } else { Ended::Well });
         match reason {
             CloseReason::Completed => {
-                telling.say_effect(known, EventKind::Effect, token, None);
+                telling.say_effect(known, EventKind::Effect, token, (COMPLETION, None));
                 telling.say(known, EventKind::Completed);
             }
             CloseReason::Superseded if known.lapsed => {}
@@ -229,6 +258,10 @@ impl Translator {
             | CloseReason::Outrun
             | CloseReason::Cancelled => telling.say(known, EventKind::Released),
         }
+        self.remember_closed(token);
+    }
+
+    fn remember_closed(&mut self, token: Number) {
         self.closed.push_back(token);
         if self.closed.len() > CLOSED_MAX
             && let Some(oldest) = self.closed.pop_front()
@@ -240,15 +273,32 @@ impl Translator {
 
 /// A verb that came too late. Of an attempt that was given up in good order (its job cancelled, or
 /// outrun by a backup) that is no fault; of one that was lost it is the pauser's last act.
-fn refuse(known: &Known, (verb, token, code): (&str, Number, &str), telling: &mut Telling<'_>) {
+fn refuse(
+    known: &Known,
+    subject: &Subject,
+    (verb, token, code): (&str, Number, &str),
+    telling: &mut Telling<'_>,
+) {
     // A right token with a wrong lease id is a stranger's: it says nothing of the worker.
-    if code == UNKNOWN || known.closed != Some(CloseReason::Superseded) {
+    if code == UNKNOWN || known.closed != Some(Ended::Lost) {
         return;
     }
-    match verb {
-        "complete" => telling.say_effect(known, EventKind::Refused, token, Some(code)),
+    match (subject, verb) {
+        (Subject::Object(_), _) if code == STALE => {
+            telling.say_effect(known, EventKind::Refused, token, (verb, Some(code)));
+        }
+        (Subject::Job(_), "complete") => {
+            telling.say_effect(known, EventKind::Refused, token, (COMPLETION, Some(code)));
+        }
         // It had worked until then.
-        "fail" => telling.say(known, EventKind::Progress),
+        (Subject::Job(_), "fail") | (Subject::Lock(_), "release") => {
+            telling.say(known, EventKind::Progress);
+        }
+        // It hears of its loss.
+        (Subject::Lock(_), "renew") => {
+            let entry = telling.entry(known, EventKind::RenewFailed);
+            (telling.sink)(&Entry { detail: Some("lost"), ..entry });
+        }
         _ => {}
     }
 }

@@ -1,12 +1,16 @@
 //! The invariants of Palisade's own records, looked at from outside the rules that keep them.
 //!
-//! [`Checker`] is handed every job, the store's counter, the journal, then locks, their grants and
-//! fenced objects; jobs in any order, the journal in its own. It answers what contradicts what must never be. A journal whose
-//! beginning was deleted is fine; what it still has must agree with the records.
+//! [`Checker`] is handed the store's counter, its webhooks, every job, the journal, then locks,
+//! their grants, fenced objects and notifications; jobs in any order, the journal in its own. It
+//! answers what contradicts what must never be. A journal whose beginning was deleted is fine; what
+//! it still has must agree with the records.
 //!
 //! Must not know: where the records lie, and whether the bytes of a blob are whole.
 
 mod effects;
+mod names;
+mod rule;
+mod told;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +22,10 @@ use palisade_core::{
 };
 
 use effects::KnownLock;
+use names::Names;
+use told::Told;
+
+pub use rule::Rule;
 
 /// An invariant that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,52 +36,6 @@ pub struct Violation {
     pub record: String,
     /// What is there, and what it contradicts.
     pub evidence: String,
-}
-
-/// What must never be otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rule {
-    /// A job is completed once, by an attempt of its own.
-    OneCompletion,
-    /// At most one live job of a tenant has a key.
-    OneLiveJob,
-    /// No number below a fence took effect, and no fence lies below what was granted.
-    Fence,
-    /// Tokens rise, and none is above the counter that they are drawn from.
-    RisingTokens,
-    /// Attempts are open exactly while their job runs.
-    AttemptsFitState,
-    /// A completion is there exactly when the job is complete, a dead letter when it failed.
-    OutcomeFitsState,
-    /// At most one grant of a lock is open, and it is the one that the lock names.
-    Locks,
-    /// What a fenced object points at is what was made.
-    Objects,
-    /// The journal tells what the records say.
-    Journal,
-}
-
-impl Rule {
-    /// Its word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::OneCompletion => "one_completion",
-            Self::OneLiveJob => "one_live_job",
-            Self::Fence => "fence",
-            Self::RisingTokens => "rising_tokens",
-            Self::AttemptsFitState => "attempts_fit_state",
-            Self::OutcomeFitsState => "outcome_fits_state",
-            Self::Locks => "locks",
-            Self::Objects => "objects",
-            Self::Journal => "journal",
-        }
-    }
-}
-
-impl std::fmt::Display for Rule {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(self.as_str())
-    }
 }
 
 /// Looks at records one after another. Memory follows the number of jobs, not of their attempts.
@@ -88,6 +50,9 @@ pub struct Checker {
     job_fences: BTreeMap<JobId, Number>,
     object_fences: BTreeMap<ObjectKey, Number>,
     locks: BTreeMap<LockName, KnownLock>,
+    told: Told,
+    names: Names,
+    saw_objects: bool,
     found: Vec<Violation>,
 }
 
@@ -104,6 +69,9 @@ impl Checker {
             job_fences: BTreeMap::new(),
             object_fences: BTreeMap::new(),
             locks: BTreeMap::new(),
+            told: Told::default(),
+            names: Names::default(),
+            saw_objects: false,
             found: Vec::new(),
         }
     }
@@ -116,10 +84,13 @@ impl Checker {
         self.check_fence(job);
         self.check_completion(job);
         self.check_state(job);
+        self.note_who_is_told(job);
+        self.note_publications(job);
     }
 
     /// Takes an entry of the journal, in its order.
     pub fn event(&mut self, position: u64, event: &Event) {
+        self.note_told(position, event);
         match (&event.subject, &event.what) {
             (_, What::Granted { token, .. }) => {
                 if let Some((at, last)) = self.granted
@@ -172,9 +143,16 @@ impl Checker {
         }
     }
 
+    /// Says that every fenced object that there is has been shown.
+    pub fn all_objects_shown(&mut self) {
+        self.saw_objects = true;
+    }
+
     /// Ends the looking: compares what the journal told with what the records say.
     pub fn finish(mut self) -> Vec<Violation> {
         self.finish_locks();
+        self.finish_names();
+        self.finish_told();
         for (job, (position, token)) in std::mem::take(&mut self.completed) {
             let recorded = self.outcomes.get(&job).copied();
             if recorded == Some(Some(token)) {

@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 
 use common::{PROGRAM, Stage};
 use palisade_api::wire::{AcquireRequest, AcquireResponse, PairWire};
+use palisade_core::{
+    Tenant, Timestamp,
+    outbox::{Endpoint, EndpointId, EventType, Secret},
+};
 use rusqlite::Connection;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -126,6 +130,26 @@ async fn a_store_in_order_has_no_findings_and_each_harm_is_found() {
     for (sql, expected) in sql {
         assert_eq!(harmed(&|folder| harm(folder, sql), &["--quick"]), expected, "{sql}");
     }
+    let due = "INSERT INTO publications_due SELECT id, id FROM jobs";
+    assert_eq!(harmed(&|folder| harm(folder, due), &["--quick"]), ["publications"]);
+    assert_eq!(harmed(&|folder| harm(folder, &webhook()), &["--quick"]), ["outbox"]);
+}
+
+/// Somebody who had asked to be told before anything happened, and was told nothing.
+fn webhook() -> String {
+    let endpoint = Endpoint {
+        id: EndpointId(1),
+        tenant: Tenant::default_tenant(),
+        url: "https://customer.example/hook".to_owned(),
+        events: [EventType::Completed].into(),
+        secret: Secret::new([1; 32]),
+        previous: None,
+        created_at: Timestamp(1),
+    };
+    let (id, json) = (endpoint.id, serde_json::to_string(&endpoint).expect("JSON"));
+    format!(
+        "INSERT INTO endpoints VALUES ('{id}', 'default', 'https://customer.example', '{json}')"
+    )
 }
 
 /// Writes a fenced object, as any program may.

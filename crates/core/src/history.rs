@@ -185,6 +185,12 @@ pub enum What {
         holder: HolderName,
         /// How.
         how: LockClose,
+        /// When it had been granted or last renewed, if its time was over.
+        #[serde(rename = "renewed_at_ms", default, skip_serializing_if = "Option::is_none")]
+        renewed_at: Option<Timestamp>,
+        /// When its time was over, if it was.
+        #[serde(rename = "deadline_ms", default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Timestamp>,
     },
     /// Somebody began to wait for a lock.
     LockWaiting {
@@ -260,7 +266,17 @@ impl From<LockEvent> for What {
                 ttl_ms: held.lease.ttl_ms,
                 waited_ms: held.waited_ms,
             },
-            LockEvent::Closed { token, holder, how } => Self::LockClosed { token, holder, how },
+            LockEvent::Closed { token, holder, how, lease } => {
+                let lapsed = how == LockClose::Superseded;
+                let (renewed_at, deadline) = (lease.renewed_at, lease.deadline);
+                Self::LockClosed {
+                    token,
+                    holder,
+                    how,
+                    renewed_at: lapsed.then_some(renewed_at),
+                    deadline: lapsed.then_some(deadline),
+                }
+            }
             LockEvent::Waiting(waiter) => {
                 Self::LockWaiting { ticket: waiter.ticket, holder: waiter.holder }
             }

@@ -73,6 +73,11 @@ impl Design {
         }
     }
 
+    /// Whether the server publishes and tells what was committed.
+    pub fn publishes(self) -> bool {
+        self.effects() == Effects::Projected
+    }
+
     /// Whether its workers renew, and stop by themselves when they cannot.
     pub const fn has_keeper(self) -> bool {
         !matches!(self, Self::LockForever | Self::Lease)

@@ -10,6 +10,7 @@ pub mod drill;
 pub mod engine;
 pub mod explore;
 pub mod linear;
+mod notice;
 pub mod random;
 pub mod sabotage;
 pub mod sim;

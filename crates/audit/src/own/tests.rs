@@ -1,3 +1,5 @@
+mod locks;
+
 use palisade_core::{
     JobId, Number, Timestamp,
     history::{Event, What},

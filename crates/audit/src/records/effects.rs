@@ -72,6 +72,7 @@ impl Checker {
         if let Some(Content::Manifest { job, token }) = &object.content {
             self.check_published(*job, *token, &record());
         }
+        self.check_name(object);
     }
 
     /// A published folder is one job's completion.
@@ -101,7 +102,7 @@ impl Checker {
     }
 
     /// A number in use was drawn from the counter.
-    fn check_drawn(&mut self, number: Number, record: &str) {
+    pub(super) fn check_drawn(&mut self, number: Number, record: &str) {
         if number > self.counter {
             let text = format!("{number} is in use, but the counter stands at {}", self.counter);
             self.say(Rule::RisingTokens, record.to_owned(), text);

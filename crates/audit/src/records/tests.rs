@@ -241,3 +241,4 @@ fn an_outcome_that_does_not_fit_the_state_is_found() {
 }
 
 mod effects;
+mod told;

@@ -58,6 +58,7 @@ struct Report {
     entries: u64,
     locks: u64,
     objects: u64,
+    notifications: u64,
     blobs: u64,
     findings: Vec<Finding>,
 }
@@ -97,11 +98,13 @@ fn show(report: &Report, json: bool) {
         output::line(&format!("{}  {}: {}", found.rule, found.record, found.evidence));
     }
     output::note(&format!(
-        "{} job(s), {} journal entries, {} lock(s), {} object(s), {} blob(s): {} finding(s)",
+        "{} job(s), {} journal entries, {} lock(s), {} object(s), {} notification(s), {} blob(s): \
+         {} finding(s)",
         report.jobs,
         report.entries,
         report.locks,
         report.objects,
+        report.notifications,
         report.blobs,
         report.findings.len()
     ));
@@ -118,6 +121,14 @@ fn look_at_records(folder: &Path) -> anyhow::Result<Looked> {
     let mut unreadable = |record: String, fault: &Fault| {
         corrupt.push(Finding { rule: "readable", record, evidence: fault.to_string() });
     };
+    match snapshot.endpoints() {
+        Ok(endpoints) => {
+            for endpoint in &endpoints {
+                checker.endpoint(endpoint);
+            }
+        }
+        Err(fault) => unreadable("webhooks".to_owned(), &fault),
+    }
     snapshot.jobs(&mut |id, job| {
         report.jobs += 1;
         match job {
@@ -143,7 +154,22 @@ fn look_at_records(folder: &Path) -> anyhow::Result<Looked> {
         checker.object(object);
         note_content(object, &mut named);
     });
-    let parts = [("journal", journal), ("locks", locks), ("grants", grants), ("objects", objects)];
+    if objects.is_ok() {
+        checker.all_objects_shown();
+    }
+    let notifications = snapshot.deliveries(&mut |row| {
+        report.notifications += 1;
+        checker.delivery(row);
+    });
+    let publications = snapshot.publications_due().map(|due| checker.publications_due(&due));
+    let parts = [
+        ("journal", journal),
+        ("locks", locks),
+        ("grants", grants),
+        ("objects", objects),
+        ("notifications", notifications),
+        ("publications", publications),
+    ];
     for (part, read) in parts {
         if let Err(fault) = read {
             unreadable(part.to_owned(), &fault);

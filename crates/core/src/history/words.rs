@@ -10,7 +10,7 @@ impl What {
                 formatter,
                 "granted to {holder} under token {token} for {ttl_ms} ms, after {waited_ms} ms"
             ),
-            Self::LockClosed { token, holder, how } => {
+            Self::LockClosed { token, holder, how, .. } => {
                 write!(formatter, "token {token} of {holder} was closed, {how}")
             }
             Self::LockWaiting { holder, .. } => write!(formatter, "{holder} waits for it"),

@@ -135,6 +135,8 @@ pub enum LockEvent {
         holder: HolderName,
         /// How it ended.
         how: LockClose,
+        /// Its time, as last renewed.
+        lease: Lease,
     },
     /// Somebody began to wait.
     Waiting(Waiter),
@@ -169,8 +171,8 @@ impl Lock {
     fn close(&mut self, how: LockClose, events: &mut Vec<LockEvent>) {
         let Some(holding) = self.holding.take() else { return };
         self.fence = self.fence.max(holding.token.next());
-        let (token, holder) = (holding.token, holding.holder);
-        events.push(LockEvent::Closed { token, holder, how });
+        let Holding { token, holder, lease, .. } = holding;
+        events.push(LockEvent::Closed { token, holder, how, lease });
     }
 
     /// Opens a grant.

@@ -24,6 +24,8 @@ pub struct SqliteRecords {
     engine: Option<SqliteEngine>,
     /// The files as a death in the middle of a write left them.
     left: Option<Files>,
+    /// Whether the disk takes nothing more during the next commands.
+    full: bool,
 }
 
 /// The database, and the log of what is not in it yet.
@@ -39,7 +41,7 @@ impl SqliteRecords {
     pub fn new(now: Timestamp) -> Self {
         let folder = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new());
         let folder = folder.expect("the machine has room for a temporary folder");
-        let mut records = Self { folder, engine: None, left: None };
+        let mut records = Self { folder, engine: None, left: None, full: false };
         records.open(now);
         records
     }
@@ -68,13 +70,19 @@ impl SqliteRecords {
 
 impl Engine for SqliteRecords {
     fn apply(&mut self, command: &Command, now: Timestamp) -> Result<Answer, Failure> {
-        let mut batch = self.engine().apply_batch(vec![command.clone()], now);
-        batch.answers.pop().expect("one answer a command")
+        let mut answers = self.apply_all(std::slice::from_ref(command), now);
+        answers.pop().expect("one answer a command")
     }
 
     /// One transaction, as the real server runs them.
     fn apply_all(&mut self, commands: &[Command], now: Timestamp) -> Vec<Result<Answer, Failure>> {
-        self.engine().apply_batch(commands.to_vec(), now).answers
+        if !std::mem::take(&mut self.full) {
+            return self.engine().apply_batch(commands.to_vec(), now).answers;
+        }
+        self.engine().leave_room(Some(0)).expect("a connection takes a pragma");
+        let answers = self.engine().apply_batch(commands.to_vec(), now).answers;
+        self.engine().leave_room(None).expect("a connection takes a pragma");
+        answers
     }
 
     fn commits_by_itself(&self) -> bool {
@@ -106,6 +114,7 @@ impl Engine for SqliteRecords {
     /// Dropping it closes the database, which tidies up; a crash does not, so what is there just
     /// before is put back.
     fn crash(&mut self) {
+        self.full = false;
         let left = self.left.take().unwrap_or_else(|| self.files());
         self.engine = None;
         let [database, log] = self.paths();
@@ -149,5 +158,10 @@ impl Engine for SqliteRecords {
         }
     }
 
-    fn fill_disk(&mut self) {}
+    fn fill_disk(&mut self) {
+        self.full = true;
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 
 use palisade_core::{
     Digest, JobId, LeaseId, Number, Tenant, Timestamp, blob::BlobState, job::Job, lease::Pair,
-    lock::Lock, retry::RetryPolicy, transition::Wish,
+    lock::Lock, outbox::Endpoint, outbox::EndpointId, outbox::EventType, outbox::Secret,
+    outbox::Standing, retry::RetryPolicy, transition::Wish,
 };
 use palisade_store::command::{
-    Answer, BeginBlob, Claim, Command, Complete, FinishBlob, Heartbeat, Pin, Submit,
+    Answer, BeginBlob, Claim, Command, Complete, CreateEndpoint, FinishBlob, Heartbeat,
+    LeaseDeliveries, LeasedDeliveries, Pin, Submit, ToDeliver,
 };
 use palisade_store::tables::Keeper;
 
@@ -77,6 +79,38 @@ pub(super) fn present(engine: &mut CrashEngine, digest: Digest) {
     engine.commit();
 }
 
+/// How long a row of the outbox is somebody's, in ms.
+pub(super) const DELIVERY_MS: u64 = 10_000;
+
+/// Somebody wants to be told of every end of a job.
+pub(super) fn endpoint(engine: &mut CrashEngine) {
+    let endpoint = Endpoint {
+        id: EndpointId(1),
+        tenant: Tenant::default_tenant(),
+        url: "https://customer.example/hook".to_owned(),
+        events: [EventType::Completed, EventType::Failed, EventType::Cancelled].into(),
+        secret: Secret::new([7; 32]),
+        previous: None,
+        created_at: BEGIN,
+    };
+    let create = Command::CreateEndpoint(CreateEndpoint { endpoint });
+    engine.apply(&create, BEGIN).expect("an empty store takes an endpoint");
+    engine.commit();
+}
+
+/// Asks for one row that is due.
+pub(super) fn lease_one(engine: &mut CrashEngine, now: Timestamp) -> Option<ToDeliver> {
+    // Tries only rise, and each lease is one: so the id was never used before.
+    let tries: u32 = engine.live.outbox.values().map(|row| row.tries).sum();
+    let lease_ids = vec![LeaseId(u128::from(tries) + 1)];
+    let ttl_ms = DELIVERY_MS;
+    let asked = LeaseDeliveries { lease_ids, endpoint_max: 4, ttl_ms };
+    match engine.apply(&Command::LeaseDeliveries(asked), now) {
+        Ok(Answer::LeaseDeliveries(LeasedDeliveries { leased, .. })) => leased.into_iter().next(),
+        _ => None,
+    }
+}
+
 /// A worker's claim. The same number is the same claim, asked again.
 pub(super) fn claim(worker: usize, number: u64, seq: u64) -> Claim {
     Claim {
@@ -142,6 +176,22 @@ pub(super) fn identify(engine: &CrashEngine, into: &mut Fingerprint) {
         for grant in records.lock_grants.values() {
             into.take(&(grant.pair, grant.closed.map(|(_, how)| how as u8)));
         }
+        for row in records.outbox.values() {
+            let lease_id = match row.standing {
+                Standing::Leased(lease_id) => Some(lease_id),
+                Standing::Pending | Standing::Delivered | Standing::Dead => None,
+            };
+            let notice = (row.number, row.notice.job, row.notice.seq, row.notice.event);
+            into.take(&(notice, row.standing.as_str(), lease_id, row.due_at, row.tries));
+        }
+        into.take(&records.publications_due);
+        for case in records.cases.values() {
+            into.take(&(case.generation, case.stage as u8, case.since));
+        }
+        for object in records.objects.values() {
+            into.take(&(object.fence, object.last.number, object.last.op, object.last.version));
+            into.take(&object.is_readable());
+        }
     }
     for held in engine.book.all() {
         into.take(&(held.token, held.lease.deadline, held.lease.renewed_at, held.lease.life));
@@ -166,7 +216,8 @@ fn identify_job(job: &Job, into: &mut Fingerprint) {
         into.take(&(attempt.lease.deadline, attempt.lease.life));
     }
     for submission in &job.submissions {
-        into.take(&(submission.number, submission.withdrawn_at.is_some()));
+        let publication = submission.publication_state();
+        into.take(&(submission.number, submission.withdrawn_at.is_some(), publication));
     }
     let made: Option<BTreeMap<_, _>> = job.completion.as_ref().map(|completion| {
         completion.manifest.outputs.iter().map(|output| (&output.name, output.digest)).collect()

@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 
 use palisade_core::{
     Digest, JobId, Number,
-    blob::BlobState,
+    blob::{BlobState, collect::Stage},
     job::{Failure as Report, FailureKind},
     lease::Pair,
 };
-use palisade_store::command::{Answer, BeginBlob, Command, Fail, FinishBlob, Pin};
+use palisade_store::command::{
+    Answer, BeginBlob, Collect, Command, Fail, FinishBlob, ForgetBlobs, MarkCleared, Pin,
+};
 use palisade_store::tables::Keeper;
 
 use crate::{
@@ -21,6 +23,9 @@ use super::{
     bench,
     search::{Fingerprint, Model},
 };
+
+/// How often the collector looks: a generation has to be seen unkept twice.
+const COLLECTIONS_MAX: u8 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum At {
@@ -54,8 +59,11 @@ pub(super) enum Action {
     Finish(usize),
     Complete(usize),
     GiveUp(usize),
-    Condemn,
+    /// The collector looks.
+    Collect,
     Delete(Number),
+    /// It clears the place of a generation once more, and forgets it.
+    Forget(Number),
     Late(Number),
     PinEnds(usize),
 }
@@ -76,21 +84,23 @@ impl Blobs {
         if reused { Number::ZERO } else { generation }
     }
 
-    /// The collector's transaction: what nothing keeps is condemned.
-    fn condemn(&self, state: &mut State) {
-        let Some(blob) = state.engine.live.newest_blob(digest()) else { return };
-        let pins_count = self.broken != Some(Sabotage::CollectedWhilePinned);
-        let kept = state.engine.live.keepers.iter().any(|(keeper, digest, generation)| {
-            let counts = pins_count || !matches!(keeper, Keeper::Attempt(_));
-            *digest == blob.digest && *generation == blob.generation && counts
-        });
-        if kept || blob.state == BlobState::Condemned {
-            return;
+    /// A worker asks where its bytes go.
+    fn begin_blob(&self, state: &mut State, worker: usize) -> Result<(), String> {
+        let (job, pair, _) = state.people[worker];
+        let begin = BeginBlob { digest: digest(), pin: Pin::Attempt(job, pair) };
+        let Some(Answer::BeginBlob(place)) = state.apply(&Command::BeginBlob(begin)) else {
+            return Ok(());
+        };
+        let (generation, present) = (place.generation, place.present);
+        let pin = (Keeper::Attempt(pair.token), digest(), generation);
+        if self.broken == Some(Sabotage::UploadNotPinned) {
+            state.engine.live.keepers.remove(&pin);
         }
-        let row = palisade_core::blob::Blob { state: BlobState::Condemned, ..blob };
-        state.engine.live.blobs.insert((blob.digest, blob.generation), row);
-        state.engine.commit_anyway();
-        state.condemned.insert(blob.generation);
+        if !state.engine.live.keepers.contains(&pin) {
+            return Err(format!("token {} was told a place, unpinned", pair.token));
+        }
+        state.people[worker].2 = At::Told { generation, present };
+        Ok(())
     }
 }
 
@@ -100,6 +110,22 @@ impl State {
         self.engine.commit();
         self.engine.forget_journal();
         answer
+    }
+
+    /// The collector's transaction: it looks at the newest generation, notes that nothing keeps it
+    /// or, at the next look, condemns it.
+    fn collect(&mut self) {
+        let Some(blob) = self.engine.live.newest_blob(digest()) else { return };
+        let collect = Collect { blobs: vec![(blob.digest, blob.generation)], grace_ms: 0 };
+        if let Some(Answer::Collect(done)) = self.apply(&Command::Collect(collect)) {
+            self.condemned.extend(done.places.iter().map(|(_, generation)| *generation));
+        }
+    }
+
+    /// Generations whose place was cleared, and which are not forgotten.
+    fn cleared(&self) -> impl Iterator<Item = Number> {
+        let cases = self.engine.live.cases.values().filter(|case| case.stage == Stage::Cleared);
+        cases.map(|case| case.generation)
     }
 }
 
@@ -151,9 +177,10 @@ impl Model for Blobs {
                 actions.push(Action::PinEnds(worker));
             }
         }
-        if state.collections < 3 {
-            actions.push(Action::Condemn);
+        if state.collections < COLLECTIONS_MAX {
+            actions.push(Action::Collect);
         }
+        actions.extend(state.cleared().map(Action::Forget));
         actions.extend(state.condemned.iter().copied().map(Action::Delete));
         actions.extend(state.late.iter().copied().map(Action::Late));
         actions
@@ -164,19 +191,7 @@ impl Model for Blobs {
         match *action {
             Action::Begin(worker) => {
                 state.begins += 1;
-                let (job, pair, _) = state.people[worker];
-                let begin = BeginBlob { digest: digest(), pin: Pin::Attempt(job, pair) };
-                if let Some(Answer::BeginBlob(place)) = state.apply(&Command::BeginBlob(begin)) {
-                    let (generation, present) = (place.generation, place.present);
-                    let pin = (Keeper::Attempt(pair.token), digest(), generation);
-                    if self.broken == Some(Sabotage::UploadNotPinned) {
-                        state.engine.live.keepers.remove(&pin);
-                    }
-                    if !state.engine.live.keepers.contains(&pin) {
-                        return Err(format!("token {} was told a place, unpinned", pair.token));
-                    }
-                    state.people[worker].2 = At::Told { generation, present };
-                }
+                self.begin_blob(&mut state, worker)?;
             }
             Action::Upload(worker) => {
                 let At::Told { generation, .. } = state.people[worker].2 else { return Ok(state) };
@@ -219,13 +234,20 @@ impl Model for Blobs {
                 state.late.remove(&generation);
                 state.places.insert(self.place(generation));
             }
-            Action::Condemn => {
+            Action::Collect => {
                 state.collections += 1;
-                self.condemn(&mut state);
+                state.collect();
             }
             Action::Delete(generation) => {
                 state.condemned.remove(&generation);
                 state.places.remove(&self.place(generation));
+                let places = vec![(digest(), generation)];
+                state.apply(&Command::MarkCleared(MarkCleared { places }));
+            }
+            Action::Forget(generation) => {
+                state.places.remove(&self.place(generation));
+                let (places, tombstone_ms) = (vec![(digest(), generation)], 0);
+                state.apply(&Command::ForgetBlobs(ForgetBlobs { places, tombstone_ms }));
             }
         }
         Ok(state)
@@ -264,8 +286,9 @@ impl Model for Blobs {
             Action::GiveUp(worker) => format!("{} gives up", NAMES[worker]),
             Action::PinEnds(worker) => format!("{}'s pin ends early", NAMES[worker]),
             Action::Late(generation) => format!("a late upload brings generation {generation}"),
-            Action::Condemn => "the collector decides, and pauses".to_owned(),
+            Action::Collect => "the collector looks, decides, and pauses".to_owned(),
             Action::Delete(generation) => format!("the collector deletes generation {generation}"),
+            Action::Forget(generation) => format!("the collector forgets generation {generation}"),
         }
     }
 }

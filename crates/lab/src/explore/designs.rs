@@ -10,6 +10,7 @@ use palisade_store::command::{Answer, Command};
 use crate::{
     designs::{Design, Effects},
     engine::{CrashEngine, Engine, Lie, LockEngine},
+    notice,
     sabotage::Sabotage,
 };
 
@@ -205,6 +206,9 @@ impl Model for DesignModel {
         if let Records::Palisade(engine) = &mut records {
             bench::present(engine, bench::content_of(0));
             bench::present(engine, bench::content_of(1));
+            if self.design.effects() == Effects::Projected {
+                bench::endpoint(engine);
+            }
         }
         let person =
             Person { at: At::Idle, pair: None, trusts_until: Timestamp::default(), asleep: false };
@@ -302,9 +306,11 @@ impl Model for DesignModel {
                 state.now = now.plus_ms(TTL_MS * 2);
             }
             Action::Project => {
-                let job = state.records.job(job_id());
-                let made = job.and_then(|job| job.completion);
-                let made = made.map(|completion| completion.manifest.outputs[0].digest);
+                let Records::Palisade(engine) = &mut state.records else { return Ok(state) };
+                let told = bench::lease_one(engine, now);
+                engine.commit();
+                let heard = told.and_then(|told| notice::read(&told.delivery.notice.body));
+                let made = heard.and_then(|heard| heard.made);
                 state.shown.effects.extend(made);
             }
         }

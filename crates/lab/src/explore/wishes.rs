@@ -1,17 +1,21 @@
 //! Wishes that share a job, and jobs that share a name: two customers want the same export, a
 //! third publishes another one under the same name; wishes are withdrawn, jobs fail and are tried
-//! again, and every request may come late or twice.
+//! again, every request may come late or twice, and the store may crash before what it owes is
+//! published.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use palisade_core::{
     JobId, Number, ObjectKey, Timestamp,
     job::{Failure as Report, FailureKind, Job, JobState},
     lease::Pair,
-    object::{Content, Object, Published, publish},
+    object::{Content, Object},
     transition::Which,
 };
-use palisade_store::command::{Answer, Cancel, Command, Fail, Retry, Submitted};
+use palisade_store::command::{Answer, Cancel, Command, Fail, Publish, Retry, Submitted};
 
 use crate::{
     engine::{CrashEngine, Engine},
@@ -29,8 +33,7 @@ const RENDERINGS: [u64; 3] = [0, 0, 1];
 #[derive(Debug, Clone)]
 pub(super) struct State {
     engine: CrashEngine,
-    name: Option<Object>,
-    /// The highest wish that was published.
+    /// The highest wish whose publication was carried out, whatever came of it.
     published: Option<(Number, JobId)>,
     wishes: [Option<Submitted>; 3],
     /// The wishes that were asked to be withdrawn.
@@ -51,12 +54,18 @@ pub(super) enum Action {
     Complete,
     Fail,
     Retry(JobId),
-    Publish(JobId, Number),
+    /// Whoever comes first carries out what is due.
+    Publish,
+    Crash,
 }
 
 /// The model.
 pub(super) struct Wishes {
     pub(super) broken: Option<Sabotage>,
+}
+
+fn name() -> ObjectKey {
+    "film".parse().expect("a fine name")
 }
 
 fn now() -> Timestamp {
@@ -69,6 +78,26 @@ impl State {
         self.engine.commit();
         self.engine.forget_journal();
         answer
+    }
+
+    /// What the name shows.
+    fn name(&self) -> Option<&Object> {
+        self.engine.live.objects.get(&name()).map(|object| &**object)
+    }
+
+    /// The oldest wish's publication that is due.
+    fn publish(&mut self) -> Result<(), String> {
+        let Some(Answer::Publish(done)) = self.apply(&Command::Publish(Publish { limit: 1 }))
+        else {
+            return Err("publishing is refused".to_owned());
+        };
+        let highest = done.carried_out.iter().map(|(job, number)| (*number, *job)).max();
+        self.published = self.published.max(highest);
+        let shown = self.name().map(|object| object.last.number);
+        match shown.filter(|shown| self.in_time.contains(shown)) {
+            Some(wish) => Err(format!("wish {wish} was withdrawn in time, and is published")),
+            None => Ok(()),
+        }
     }
 
     fn job(&self, id: JobId) -> Option<&Job> {
@@ -100,33 +129,6 @@ impl State {
     }
 }
 
-impl Wishes {
-    fn publish(&self, state: &mut State, id: JobId, submission: Number) -> Result<(), String> {
-        let job = state.job(id).expect("it is complete");
-        let withdrawn = job.submission(submission).is_some_and(|one| one.withdrawn_at.is_some());
-        if withdrawn && self.broken != Some(Sabotage::WithdrawnPublished) {
-            return Ok(());
-        }
-        let token = job.completed_by().expect("it is complete");
-        let key: ObjectKey = "film".parse().expect("a fine name");
-        let by_grant = self.broken == Some(Sabotage::PublishedByGrant);
-        let number = if by_grant { token } else { submission };
-        let fresh = (state.engine.live.counter, now());
-        let done = publish(&key, state.name.as_ref(), number, (id, token), fresh);
-        if let Ok(Published::Yes(object)) = done {
-            state.name = Some(*object);
-            if state.in_time.contains(&submission) {
-                return Err(format!("wish {submission} was withdrawn in time, and is published"));
-            }
-        }
-        let newest = state.published.is_none_or(|(highest, _)| submission >= highest);
-        if newest {
-            state.published = Some((submission, id));
-        }
-        Ok(())
-    }
-}
-
 impl Model for Wishes {
     type State = State;
     type Action = Action;
@@ -137,7 +139,6 @@ impl Model for Wishes {
         engine.forget_journal();
         State {
             engine,
-            name: None,
             published: None,
             wishes: [None; 3],
             asked: BTreeSet::new(),
@@ -163,12 +164,15 @@ impl Model for Wishes {
                 JobState::Failed | JobState::Cancelled if state.retries < 1 => {
                     actions.push(Action::Retry(job.id));
                 }
-                JobState::Complete => {
-                    let wishes = job.submissions.iter().map(|one| one.number);
-                    actions.extend(wishes.map(|number| Action::Publish(job.id, number)));
-                }
                 _ => {}
             }
+        }
+        let complete = |job: &Rc<Job>| job.state == JobState::Complete;
+        if state.engine.live.jobs.values().any(complete) {
+            actions.push(Action::Publish);
+        }
+        if state.running.is_none() && !state.engine.live.publications_due.is_empty() {
+            actions.push(Action::Crash);
         }
         actions
     }
@@ -177,7 +181,10 @@ impl Model for Wishes {
         let mut state = state.clone();
         match *action {
             Action::Submit(index) => {
-                let asked = bench::submit(RENDERINGS[index], &format!("r{index}"));
+                let mut asked = bench::submit(RENDERINGS[index], &format!("r{index}"));
+                if let Command::Submit(submit) = &mut asked {
+                    submit.wish.publish = Some(name());
+                }
                 if let Some(Answer::Submit(submitted)) = state.apply(&asked) {
                     state.wishes[index] = Some(submitted);
                 }
@@ -228,15 +235,20 @@ impl Model for Wishes {
                     state.in_time.remove(&number);
                 }
             }
-            Action::Publish(id, submission) => self.publish(&mut state, id, submission)?,
+            Action::Publish => state.publish()?,
+            Action::Crash => {
+                state.engine.crash();
+                state.engine.start(now());
+                // Nothing is leased now, so it does not matter which life it is.
+                state.engine.live.life = 1;
+                state.engine.durable.life = 1;
+            }
         }
         Ok(state)
     }
 
     fn identify(&self, state: &State, into: &mut Fingerprint) {
         bench::identify(&state.engine, into);
-        let name = state.name.as_ref();
-        into.take(&name.map(|object| (object.fence, object.last.number, object.last.version)));
         into.take(&(
             state.running,
             state.published,
@@ -268,12 +280,25 @@ impl Model for Wishes {
                 return Some(format!("{} is cancelled, and somebody wants it", job.id));
             }
         }
+        let jobs = state.engine.live.jobs.values();
+        let due = jobs.flat_map(|job| job.publications_due().map(|number| (number, job.id)));
+        if due.collect::<BTreeMap<_, _>>() != state.engine.live.publications_due {
+            return Some("what is due to be published is not what the records say".to_owned());
+        }
         let (highest, id) = state.published?;
-        let shown = state.name.as_ref().and_then(|object| object.content.as_ref());
+        let shown = state.name().and_then(|object| object.content.as_ref());
         match shown {
             Some(Content::Manifest { job, .. }) if *job == id => None,
             _ => Some(format!("wish {highest} was published, and the name shows an older one")),
         }
+    }
+
+    /// Whoever wants a finished export under a name has it there, or a newer one.
+    fn stuck(&self, state: &State) -> Option<String> {
+        let complete = state.engine.live.jobs.values().filter(|job| job.completion.is_some());
+        let mut wishes = complete.flat_map(|job| &job.submissions);
+        let left = wishes.find(|wish| wish.publication_state() == Some("pending"));
+        left.map(|wish| format!("wish {} is never published", wish.number))
     }
 
     fn tell(&self, _state: &State, action: &Action) -> String {
@@ -286,7 +311,8 @@ impl Model for Wishes {
             Action::Complete => "it completes".to_owned(),
             Action::Fail => "it fails for good".to_owned(),
             Action::Retry(id) => format!("somebody retries {id}"),
-            Action::Publish(id, wish) => format!("wish {wish} of {id} is published"),
+            Action::Publish => "somebody publishes what is due".to_owned(),
+            Action::Crash => "the store crashes before that, and starts".to_owned(),
         }
     }
 }

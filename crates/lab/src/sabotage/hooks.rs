@@ -56,6 +56,9 @@ pub(crate) fn before(
         (Sabotage::RenewedSuspected, Command::Suspect(suspect)) => {
             suspect.seen_at = Timestamp(Number::MAX.get());
         }
+        (_, command @ (Command::Publish(_) | Command::SettleDelivery(_))) => {
+            super::projections::before(engine, broken, command);
+        }
         (_, command @ (Command::LeaveLock(_) | Command::ReleaseLock(_))) => {
             super::locks::before(engine, broken, command);
         }

@@ -7,6 +7,7 @@
 mod catch;
 pub(crate) mod hooks;
 pub(crate) mod locks;
+mod projections;
 
 #[cfg(test)]
 mod tests;
@@ -107,6 +108,8 @@ sabotages! {
         "a wish that was withdrawn before the commit is published all the same";
     PublishedByGrant, "published-by-grant", Explore(World::Wishes),
         "publications are fenced by the grant's number: a retry of an old export wins";
+    PublicationsInMemory, "publications-in-memory", Explore(World::Wishes),
+        "what is due to be published is kept in memory: a crash after the commit forgets it";
     DeliveredBeforeCommit, "delivered-before-commit", Simulate(Design::Queue),
         "the outbox delivers what is decided but not committed";
     CollectedWhilePinned, "collected-while-pinned", Explore(World::Blobs),
@@ -145,6 +148,8 @@ sabotages! {
         "a lock that nobody holds is deleted, and its fence with it";
     LockFenceNotRaised, "lock-fence-not-raised", Explore(World::Locks),
         "a lock's end leaves its fence at the token that is over";
+    LockRequestsForgotten, "lock-requests-forgotten", Explore(World::Locks),
+        "the late duplicate of a request whose grant is over takes the lock again";
     UnknownIsFailure, "unknown-is-failure", Explore(World::Registers),
         "a swap whose answer was lost is taken for one that was not done";
     NonceDropped, "nonce-dropped", Explore(World::Registers),
@@ -165,6 +170,10 @@ sabotages! {
         "a row is settled, and then sent";
     DeliveryLeaseForEver, "delivery-lease-for-ever", Explore(World::Delivery),
         "a row that a server took and died with is nobody else's";
+    DeliveredOutOfOrder, "delivered-out-of-order", Explore(World::Delivery),
+        "what is said of a job later is sent although the earlier is still under way";
+    RowsApart, "rows-apart", Explore(World::Delivery),
+        "a move is durable in one transaction, what it has to tell in the next";
 }
 
 impl std::str::FromStr for Sabotage {

@@ -9,7 +9,7 @@ use palisade_store::{
 };
 
 use super::{
-    outside::{Effect, Receipt},
+    outside::{Effect, Letter, Receipt},
     world::{Event, World},
 };
 
@@ -56,6 +56,8 @@ pub(crate) enum Body {
     Closed(SessionId),
     /// To the outside.
     Effect(Box<Effect>),
+    /// To the outside: a notification.
+    Letter(Box<Letter>),
     /// From the outside.
     Receipt(Receipt),
     /// To the object store.
@@ -123,6 +125,12 @@ impl World {
                 let (from, to) = (Address::Outside, message.from);
                 self.send(Message { from, to, call: message.call, body });
             }
+            (Address::Outside, Body::Letter(letter)) => {
+                let receipt = self.take_letter(&letter);
+                let body = Body::Receipt(receipt);
+                let (from, to) = (Address::Outside, message.from);
+                self.send(Message { from, to, call: message.call, body });
+            }
             (Address::Blobs, Body::Put(digest, generation)) => {
                 let said = self.put_blob(digest, generation);
                 let body = Body::PutDone(said);
@@ -132,6 +140,18 @@ impl World {
             // Nobody sends anything else to them.
             _ => {}
         }
+    }
+
+    /// The customer's hook takes it; or fails, before it has taken it or after.
+    fn take_letter(&mut self, letter: &Letter) -> Receipt {
+        let fails = !self.healed && self.dice.per_mille(self.plan.receiver_fault);
+        if fails && self.dice.per_mille(500) {
+            return Receipt::NotNow;
+        }
+        let receipt = self.outside.hear(letter, self.now);
+        let id = letter.id;
+        self.trace.tell(self.now, "outside", format_args!("is told {id}: {receipt:?}"));
+        if fails { Receipt::NotNow } else { receipt }
     }
 
     /// The object store: slow it is by the network; here it fails, or fails after it succeeded.

@@ -1,14 +1,20 @@
 //! The outside world: a customer's storage, database and mail box. It sees what arrives, and keeps
 //! a record of every effect that lasts, which is all that the checkers are fed.
 //!
-//! What it compares is what a real receiver would: a token and lease id, or a submission's number.
-//! It knows nothing of leases, clocks or jobs' states.
+//! What it compares is what a real receiver would: a token and lease id, or a notification's id.
+//! Of a notification it knows what is in it; what is published it fetches by its name. It knows nothing of leases, clocks or jobs' states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use palisade_core::{Digest, JobId, Number, lease::Pair};
+use palisade_core::{
+    Digest, JobId, Number,
+    lease::Pair,
+    object::Content,
+    outbox::{EndpointId, EventId},
+};
+use palisade_store::query::Resolved;
 
-use crate::sabotage::Sabotage;
+use crate::{notice, sabotage::Sabotage};
 
 /// A kind of effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +41,19 @@ impl Kind {
     }
 }
 
+/// Where the customer wants to be told: its database writes a row, its mail box shows a mail.
+pub(crate) const ENDPOINTS: [(EndpointId, Kind); 2] =
+    [(EndpointId(1), Kind::Database), (EndpointId(2), Kind::Notification)];
+
+/// A notification on its way.
+#[derive(Debug, Clone)]
+pub(crate) struct Letter {
+    /// Its stable id.
+    pub id: EventId,
+    /// What it says.
+    pub body: String,
+}
+
 /// What an effect shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stamp {
@@ -42,8 +61,6 @@ pub(crate) enum Stamp {
     Bare(Pair),
     /// A grant's pair.
     Fenced(Pair),
-    /// A submission's number, and the token of the grant that did it.
-    Projected(Number, Number),
 }
 
 /// Something done to the outside.
@@ -70,6 +87,8 @@ pub(crate) enum Receipt {
     Done,
     /// A lower number than one seen before.
     Stale,
+    /// It cannot take it now, or says so; or says nothing.
+    NotNow,
 }
 
 /// An effect that lasted, as an outsider sees it.
@@ -87,8 +106,6 @@ pub(crate) struct Lasting {
     pub target: String,
     /// What was written, or told of.
     pub content: Digest,
-    /// What it showed.
-    pub stamp: Stamp,
 }
 
 /// What is in place under one name or key.
@@ -105,10 +122,15 @@ pub(crate) struct Outside {
     pub lasting: Vec<Lasting>,
     /// Numbers that were accepted although a higher one had been, as an outsider's log shows.
     pub regressions: Vec<(Kind, JobId, Number)>,
+    /// Letters that came before what was said earlier.
+    pub disorder: Vec<EventId>,
+    /// Letters that nobody could read.
+    pub unreadable: Vec<EventId>,
     bare: BTreeSet<(Kind, JobId, Pair)>,
     fenced: BTreeMap<(Kind, JobId), Placed>,
-    pointers: BTreeMap<String, (Number, Digest)>,
-    rows: BTreeMap<(Kind, Number), Digest>,
+    names: BTreeMap<String, (Number, JobId)>,
+    letters: BTreeSet<EventId>,
+    newest: BTreeMap<(EndpointId, JobId), Number>,
     highest: BTreeMap<(Kind, String), Number>,
     broken: Option<Sabotage>,
 }
@@ -124,18 +146,58 @@ impl Outside {
         match effect.stamp {
             Stamp::Bare(pair) => {
                 if self.bare.insert((effect.kind, effect.job, pair)) {
-                    self.keep(effect, None, now);
+                    self.keep(effect, now);
                 }
                 Receipt::Done
             }
             Stamp::Fenced(pair) => self.receive_fenced(effect, pair, now),
-            Stamp::Projected(number, _) => self.receive_projected(effect, number, now),
         }
     }
 
-    /// What stands under a name now.
-    pub(crate) fn published(&self, target: &str) -> Option<(Number, Digest)> {
-        self.pointers.get(target).copied()
+    /// Takes a letter: what it has had, by its id, it drops.
+    pub(crate) fn hear(&mut self, letter: &Letter, at: u64) -> Receipt {
+        let Some(heard) = notice::read(&letter.body) else {
+            self.unreadable.push(letter.id);
+            return Receipt::Done;
+        };
+        if !self.letters.insert(letter.id) {
+            return Receipt::Done;
+        }
+        let (endpoint, job) = (letter.id.endpoint, heard.job);
+        let newest = self.newest.entry((endpoint, job)).or_insert(heard.seq);
+        if heard.seq < *newest {
+            self.disorder.push(letter.id);
+        }
+        *newest = heard.seq.max(*newest);
+        let place = ENDPOINTS.iter().find(|(id, _)| *id == endpoint);
+        if let (Some((_, kind)), Some(content)) = (place, heard.made) {
+            let (submission, target) = (Some(heard.submission), String::new());
+            self.lasting.push(Lasting { at, kind: *kind, job, submission, target, content });
+        }
+        Receipt::Done
+    }
+
+    /// Whether it has had a letter.
+    pub(crate) fn has(&self, id: EventId) -> bool {
+        self.letters.contains(&id)
+    }
+
+    /// Somebody fetches what is published under a name.
+    pub(crate) fn sees(&mut self, name: &str, shown: &Resolved, at: u64) {
+        let Some(Content::Manifest { job, .. }) = shown.object.content else { return };
+        let number = shown.object.last.number;
+        let seen = self.names.insert(name.to_owned(), (number, job));
+        if seen == Some((number, job)) {
+            return;
+        }
+        if seen.is_some_and(|(seen, _)| number < seen) {
+            self.regressions.push((Kind::Write, job, number));
+        }
+        let Some(content) = shown.manifest.as_ref().map(|made| made.outputs[0].digest) else {
+            return;
+        };
+        let (kind, submission, target) = (Kind::Write, Some(number), name.to_owned());
+        self.lasting.push(Lasting { at, kind, job, submission, target, content });
     }
 
     fn receive_fenced(&mut self, effect: &Effect, pair: Pair, now: u64) -> Receipt {
@@ -154,27 +216,7 @@ impl Outside {
         self.log_number(effect, effect.job.to_string(), pair.token);
         // The key is the job's: the same bytes, the same row, the same mail are one effect.
         if content != old {
-            self.keep(effect, None, now);
-        }
-        Receipt::Done
-    }
-
-    fn receive_projected(&mut self, effect: &Effect, number: Number, now: u64) -> Receipt {
-        if effect.kind == Kind::Write {
-            let standing = self.pointers.get(&effect.target).copied();
-            if standing.is_some_and(|(highest, _)| number < highest) {
-                return Receipt::Stale;
-            }
-            self.pointers.insert(effect.target.clone(), (number, effect.content));
-            self.log_number(effect, effect.target.clone(), number);
-            if standing != Some((number, effect.content)) {
-                self.keep(effect, Some(number), now);
-            }
-            return Receipt::Done;
-        }
-        let standing = self.rows.insert((effect.kind, number), effect.content);
-        if standing != Some(effect.content) {
-            self.keep(effect, Some(number), now);
+            self.keep(effect, now);
         }
         Receipt::Done
     }
@@ -187,15 +229,14 @@ impl Outside {
         *highest = (*highest).max(number);
     }
 
-    fn keep(&mut self, effect: &Effect, submission: Option<Number>, at: u64) {
+    fn keep(&mut self, effect: &Effect, at: u64) {
         self.lasting.push(Lasting {
             at,
             kind: effect.kind,
             job: effect.job,
-            submission,
+            submission: None,
             target: effect.target.clone(),
             content: effect.content,
-            stamp: effect.stamp,
         });
     }
 }

@@ -78,6 +78,11 @@ pub(crate) struct Plan {
     pub hand_back: u64,
     /// How often the dispatch layer lies, where it does.
     pub lies: u64,
+    /// How often the customer's hook fails, or takes what it is told and says that it failed.
+    pub receiver_fault: u64,
+    /// How long people with a lock think between two steps at most, in ms. They do not renew: on a
+    /// bad day their lease may run out.
+    pub think_ms: u64,
 }
 
 impl Plan {
@@ -109,11 +114,14 @@ impl Plan {
             render_fault: rate(100),
             hand_back: rate(60),
             lies: 150 + rate(500),
+            // A stream of its own: older draws keep their meaning.
+            receiver_fault: Dice::new(seed).fork("receiver").below(300),
             slow_ms: dice.between(2, 60) * 1_000,
             pause_ms: dice.between(ttl_ms / 2, ttl_ms * 4),
             clock_jump_ms: dice.between(1, 3_600) * 1_000,
             bytes_differ: dice.per_mille(700),
             losses_allowed: if dice.per_mille(300) { 3 } else { 1_000 },
+            think_ms: 2_500,
             workers: usize::try_from(dice.between(2, 4)).expect("a small number"),
             bound_ms: ttl_ms * 30 + longest * 4 + 300_000,
             wanted,
@@ -146,6 +154,8 @@ impl Plan {
             render_fault: 0,
             hand_back: 0,
             lies: 0,
+            receiver_fault: 0,
+            think_ms: 200,
             ..drawn
         }
     }

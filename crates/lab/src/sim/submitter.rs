@@ -3,22 +3,25 @@
 use std::collections::BTreeMap;
 
 use palisade_core::{
-    Digest, JobId, Refusal, RequestId, Tenant, Timestamp,
+    Digest, JobId, ObjectKey, Refusal, Tenant, Timestamp,
     job::{Job, JobState},
+    outbox::Delivery,
     retry::RetryPolicy,
     spec::Spec,
     transition::{Which, Wish},
 };
 use palisade_store::{
     Failure,
-    command::{Answer, Cancel, Capability, Command, Retry, Submit, Submitted},
+    command::{Answer, Cancel, Capability, Command, Redeliver, Retry, Submit, Submitted},
 };
 
 use crate::{designs::Design, engine::jobs_of};
 
 use super::{
     network::Address,
+    outside::ENDPOINTS,
     plan::{Plan, Wanted},
+    server::rows,
     world::{Event, World},
 };
 
@@ -26,6 +29,11 @@ use super::{
 const PATIENCE_MS: u64 = 2_000;
 /// How often the operator looks, in ms.
 const LOOK_MS: u64 = 5_000;
+
+/// What is due later than this is far away, in ms.
+const LATER_MS: u64 = 30_000;
+/// Most rows that the operator looks at.
+const ROWS: usize = 20;
 
 /// One wish, and how far it is.
 #[derive(Debug)]
@@ -71,6 +79,11 @@ pub(crate) fn spec_of(rendering: u64) -> Spec {
     Spec { recipe, definition, inputs: BTreeMap::new(), parameters }
 }
 
+/// The name of a target.
+fn name_of(target: u64) -> ObjectKey {
+    format!("film-{target}").parse().expect("a fine name")
+}
+
 impl Submitter {
     /// A submitter with everything before it. Wishes that share a job or a name are Palisade's
     /// alone: the other designs know neither.
@@ -102,16 +115,6 @@ impl Submitter {
     pub(crate) fn render_ms(&self, job: &Job) -> u64 {
         let of_key = self.wishes.iter().find(|wish| spec_of(wish.wanted.rendering) == job.spec);
         of_key.map_or(1_000, |wish| wish.wanted.render_ms)
-    }
-
-    /// Under which name a submission is published.
-    pub(crate) fn target_of(&self, request: Option<&RequestId>) -> String {
-        let index = request.and_then(|id| {
-            let (index, _) = id.as_str().strip_prefix('r')?.split_once('-')?;
-            index.parse::<usize>().ok()
-        });
-        let wish = index.and_then(|index| self.wishes.get(index));
-        wish.map_or_else(String::new, |wish| format!("film-{}", wish.wanted.target))
     }
 
     /// Whether everything was answered.
@@ -155,7 +158,7 @@ impl World {
             priority: 0,
             run_at: Timestamp::default(),
             fresh: false,
-            publish: None,
+            publish: self.design.publishes().then(|| name_of(wish.wanted.target)),
         };
         let request_id = format!("r{index}-{anew}").parse().ok();
         self.submitter.calls.insert(call, Asked::Submit(index));
@@ -224,7 +227,32 @@ impl World {
                 self.command(Address::Submitter, call, Command::Retry(retry));
             }
         }
+        self.redeliver();
         self.schedule(self.now + LOOK_MS, Event::OperatorLooks);
+    }
+
+    /// What could not be told is told again; once the faults are over also what would be tried
+    /// again hours later.
+    fn redeliver(&mut self) {
+        if !self.design.publishes() {
+            return;
+        }
+        let engine = &*self.server.engine;
+        let later = self.server_clock().plus_ms(LATER_MS);
+        let mut ids = Vec::new();
+        for (endpoint, _) in ENDPOINTS {
+            let dead = rows(engine, endpoint, Some("dead"), ROWS);
+            ids.extend(dead.iter().map(Delivery::id));
+            if self.healed {
+                let pending = rows(engine, endpoint, Some("pending"), ROWS);
+                let far = pending.iter().filter(|row| row.due_at > later);
+                ids.extend(far.map(Delivery::id));
+            }
+        }
+        for id in ids {
+            let call = self.new_call();
+            self.command(Address::Submitter, call, Command::Redeliver(Redeliver { id }));
+        }
     }
 
     /// Whether every job that somebody wants is complete.

@@ -78,9 +78,9 @@ fn ours_keep_their_word_under_fresh_seeds() {
 }
 
 #[test]
-fn ten_thousand_clean_jobs_raise_no_alarm() {
-    let (mut jobs, mut seed) = (0, 0);
-    while jobs < 10_000 {
+fn ten_thousand_clean_jobs_and_locks_raise_no_alarm() {
+    let (mut jobs, mut turns, mut seed) = (0, 0, 0);
+    while jobs < 10_000 || turns < 10_000 {
         seed += 1;
         let setting = Config::default().setting(Design::Queue, seed);
         let mut world = World::new(Setting { clean: true, ..setting });
@@ -91,6 +91,7 @@ fn ten_thousand_clean_jobs_raise_no_alarm() {
         let found = judge::history::findings(&world).findings;
         assert!(found.is_empty(), "seed {seed}: {found:#?}");
         jobs += verdict.jobs;
+        turns += world.lockers.turns.len();
     }
 }
 
@@ -128,6 +129,25 @@ fn every_commit_that_came_too_late_is_found_by_the_audit() {
             });
             assert!(late.is_some(), "seed {seed}: {job}, token {token}: {findings:#?}");
         }
+    }
+    assert!(told > 5, "only {told} came too late");
+}
+
+/// Of a write under a lock, too: whoever lost the lock and wrote is found, and nobody else.
+#[test]
+fn every_write_that_came_after_the_locks_loss_is_found_by_the_audit() {
+    let mut told = 0;
+    for seed in 1..=200 {
+        let mut world = World::new(Config::default().setting(Design::Queue, seed));
+        world.run();
+        let refused = judge::history::writes_refused(&world);
+        let found = judge::history::findings(&world).findings;
+        let late = found.iter().any(|found| {
+            let of_lock = found.resource == "lock studio" && found.landed == Some(false);
+            found.kind == palisade_audit::findings::Kind::LateEffect && of_lock
+        });
+        assert_eq!(late, refused > 0, "seed {seed}: {refused} refused; {found:#?}");
+        told += refused;
     }
     assert!(told > 5, "only {told} came too late");
 }
@@ -197,16 +217,4 @@ fn the_outside_counts_what_two_bare_writers_did_and_not_what_one_repeated() {
         outside.receive(&effect(Kind::Database, Stamp::Bare(pair(0, lease)), "a"), 1);
     }
     assert_eq!(outside.lasting.len(), 2);
-}
-
-#[test]
-fn a_name_shows_the_latest_wish_whatever_came_last() {
-    let mut outside = Outside::default();
-    let mut publish = |wish, content: &str| {
-        let stamp = Stamp::Projected(number(wish), number(99));
-        outside.receive(&effect(Kind::Write, stamp, content), 1)
-    };
-    assert_eq!(publish(7, "today's"), Receipt::Done);
-    assert_eq!(publish(3, "yesterday's"), Receipt::Stale);
-    assert_eq!(outside.published("film").map(|(wish, _)| wish), Some(number(7)));
 }

@@ -273,8 +273,8 @@ impl World {
     fn everything_is_done(&self) -> bool {
         let idle = self.workers.iter().all(|worker| worker.task.is_none());
         idle && self.submitter.is_done()
-            && self.server.outbox.is_empty()
             && self.jobs_are_over()
+            && self.owes_nothing()
             && self.lockers.are_done()
     }
 

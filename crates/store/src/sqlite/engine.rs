@@ -143,6 +143,17 @@ impl SqliteEngine {
         std::mem::take(&mut self.changed_leases)
     }
 
+    /// Lets the database grow by no more than so many pages, as if the disk had no more room; none:
+    /// as far as the disk goes. For whoever wants to see what a full disk does.
+    pub fn leave_room(&self, pages: Option<u32>) -> Result<(), Failure> {
+        let ask = |sql: &str| self.connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+        let limited = ask("PRAGMA page_count").and_then(|count| {
+            let most = pages.map_or(i64::from(u32::MAX - 1), |pages| count + i64::from(pages));
+            ask(&format!("PRAGMA max_page_count = {most}"))
+        });
+        limited.map(drop).map_err(|error| Failure::Unavailable(error.to_string()))
+    }
+
     /// Records the clock, for an orderly end: the time served until now counts.
     pub fn close(mut self, now: Timestamp) -> Result<(), Failure> {
         let now = self.clock().max(now);

@@ -1,7 +1,7 @@
 //! The records as they lie on the disk at one moment, for an audit: of a copy, or of a folder that
 //! another process serves meanwhile. Nothing is written, and nobody is held up.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use palisade_core::{
     Digest, JobId, Number, Timestamp,
@@ -10,6 +10,7 @@ use palisade_core::{
     job::Job,
     lock::{Lock, LockGrant},
     object::Object,
+    outbox::{Delivery, Endpoint},
 };
 use rusqlite::Connection;
 
@@ -17,7 +18,7 @@ use crate::{fault::Fault, query::Page};
 
 use super::{
     open::{self, OpenError, Place},
-    records::{blob, job, journal, lock, meta::Meta, object},
+    records::{blob, job, journal, lock, meta::Meta, object, outbox, publication},
     values::{Columns, fault},
 };
 
@@ -103,6 +104,27 @@ impl Snapshot {
     /// Every fenced object, by its key, tombstones too.
     pub fn objects(&self, sink: &mut dyn FnMut(&Object)) -> Result<(), Fault> {
         self.pages(object::list_all, |object: &Object| object.key.to_string(), sink)
+    }
+
+    /// Everybody who wants to be told, by id.
+    pub fn endpoints(&self) -> Result<Vec<Endpoint>, Fault> {
+        outbox::endpoints(&self.connection)
+    }
+
+    /// Every notification, by rising number.
+    pub fn deliveries(&self, sink: &mut dyn FnMut(&Delivery)) -> Result<(), Fault> {
+        let mut after = Number::ZERO;
+        loop {
+            let rows = outbox::after(&self.connection, after, ENTRIES_AT_ONCE)?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = last.number;
+            rows.iter().for_each(&mut *sink);
+        }
+    }
+
+    /// The publications that are due, by their submissions, each with its job.
+    pub fn publications_due(&self) -> Result<BTreeMap<Number, JobId>, Fault> {
+        Ok(publication::due(&self.connection, usize::MAX)?.into_iter().collect())
     }
 
     fn pages<T>(

@@ -9,6 +9,8 @@ use palisade_store::{
     tables::{CollectorTables, Keeper},
 };
 
+use crate::sabotage::Sabotage;
+
 use super::CrashEngine;
 
 impl CollectorTables for CrashEngine {
@@ -17,8 +19,10 @@ impl CollectorTables for CrashEngine {
     }
 
     fn is_kept(&mut self, digest: Digest, generation: Number) -> Result<bool, Fault> {
+        let pins_count = self.broken != Some(Sabotage::CollectedWhilePinned);
+        let counts = |keeper: &Keeper| pins_count || !matches!(keeper, Keeper::Attempt(_));
         let mut keepers = self.live.keepers.iter();
-        Ok(keepers.any(|(_, of, kept)| (*of, *kept) == (digest, generation)))
+        Ok(keepers.any(|(by, of, kept)| (*of, *kept) == (digest, generation) && counts(by)))
     }
 
     fn unkeep_blob(&mut self, digest: Digest, keeper: &Keeper) -> Result<(), Fault> {

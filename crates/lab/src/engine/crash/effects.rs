@@ -17,18 +17,22 @@ use palisade_store::{
     tables::{LockTables, ObjectTables, PublicationTables},
 };
 
-use crate::sabotage::locks as bent;
+use crate::sabotage::{Sabotage, locks as bent};
 
 use super::{CrashEngine, Records};
 
 impl Records {
     /// What the disk has of the locks once `live` is committed, given what it had.
     pub(super) fn locks_on_disk(&mut self, before: &Self) {
-        for (name, lock) in &mut self.locks {
-            let old = before.locks.get(name);
-            if let Some(old) = old.filter(|old| !must_be_durable(Some(old), lock)) {
-                *lock = Rc::clone(old);
-            }
+        let is_kept_in_memory = |(name, lock): &(&LockName, &Rc<Lock>)| {
+            let old = before.locks.get(*name).filter(|old| !Rc::ptr_eq(old, lock));
+            old.is_some_and(|old| !must_be_durable(Some(old), lock))
+        };
+        let in_memory: Vec<_> = self.locks.iter().filter(is_kept_in_memory).collect();
+        let in_memory: Vec<_> = in_memory.into_iter().map(|(name, _)| name.clone()).collect();
+        for name in in_memory {
+            let old = Rc::clone(&before.locks[&name]);
+            self.locks.insert(name, old);
         }
     }
 
@@ -78,6 +82,9 @@ impl LockTables for CrashEngine {
         name: &LockName,
         request: &RequestId,
     ) -> Result<Option<LockGrant>, Fault> {
+        if self.broken == Some(Sabotage::LockRequestsForgotten) {
+            return Ok(None);
+        }
         let newest_first = self.live.lock_grants.values().rev();
         let mut of_it = newest_first.filter(|g| g.name == *name && g.request_id == *request);
         Ok(of_it.next().map(|grant| LockGrant::clone(grant)))

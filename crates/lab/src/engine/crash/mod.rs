@@ -156,6 +156,11 @@ impl Engine for CrashEngine {
             let before = std::mem::replace(&mut self.durable, self.live.clone());
             self.durable.locks_on_disk(&before);
             self.dirty = false;
+            if self.broken == Some(Sabotage::RowsApart) && self.live.outbox != before.outbox {
+                // They are in a transaction of their own: the next one.
+                self.durable.outbox = before.outbox.clone();
+                self.dirty = true;
+            }
         }
     }
 
@@ -163,6 +168,9 @@ impl Engine for CrashEngine {
         self.dirty = false;
         self.live = self.durable.clone();
         self.live.forget_waiters();
+        if self.broken == Some(Sabotage::PublicationsInMemory) {
+            self.live.publications_due.clear();
+        }
         self.journal.truncate(self.live.journal_length);
         if self.broken == Some(Sabotage::TokenReusedAfterRestart) {
             // The counter was kept in memory, and saved now and then.

@@ -9,6 +9,8 @@ use palisade_core::{
 
 use palisade_store::{fault::Fault, tables::OutboxTables};
 
+use crate::sabotage::Sabotage;
+
 use super::CrashEngine;
 
 impl OutboxTables for CrashEngine {
@@ -46,12 +48,18 @@ impl OutboxTables for CrashEngine {
         limit: usize,
     ) -> Result<Vec<Delivery>, Fault> {
         let open = |row: &&Rc<Delivery>| row.endpoint == endpoint && row.is_open();
+        let for_ever = self.broken == Some(Sabotage::DeliveryLeaseForEver);
+        let taken = |row: &Delivery| for_ever && matches!(row.standing, Standing::Leased(_));
         let is_first = |row: &&Rc<Delivery>| {
+            if self.broken == Some(Sabotage::DeliveredOutOfOrder) {
+                return true;
+            }
             let of_job = self.live.outbox.values().filter(open);
             of_job.filter(|other| other.notice.job == row.notice.job).min_by_key(|row| row.number)
                 == Some(row)
         };
-        let due = self.live.outbox.values().filter(open).filter(|row| row.is_due(now));
+        let due =
+            self.live.outbox.values().filter(open).filter(|row| row.is_due(now) && !taken(row));
         let mut due: Vec<_> = due.filter(is_first).map(|row| Delivery::clone(row)).collect();
         due.sort_by_key(|row| (row.due_at, row.number));
         due.truncate(limit);

@@ -21,10 +21,39 @@ use palisade_store::{
 };
 
 /// Everything that a commit makes durable.
+///
+/// What is kept by name is shared until it changes: a copy before each command, and one at each
+/// commit, cost nothing where nothing is written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Records {
     /// The last number drawn.
     pub counter: Number,
+    /// How much of the journal belongs to it.
+    pub journal_length: usize,
+    /// The clock as recorded last.
+    pub clock: Timestamp,
+    /// The store's life.
+    pub life: u64,
+    named: Rc<Named>,
+}
+
+impl std::ops::Deref for Records {
+    type Target = Named;
+
+    fn deref(&self) -> &Named {
+        &self.named
+    }
+}
+
+impl std::ops::DerefMut for Records {
+    fn deref_mut(&mut self) -> &mut Named {
+        Rc::make_mut(&mut self.named)
+    }
+}
+
+/// What is kept by name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Named {
     /// Jobs.
     pub jobs: BTreeMap<JobId, Rc<Job>>,
     /// Blobs, by digest and generation.
@@ -49,12 +78,6 @@ pub struct Records {
     pub outbox: BTreeMap<Number, Rc<Delivery>>,
     /// Publications that are due.
     pub publications_due: BTreeMap<Number, JobId>,
-    /// How much of the journal belongs to it.
-    pub journal_length: usize,
-    /// The clock as recorded last.
-    pub clock: Timestamp,
-    /// The store's life.
-    pub life: u64,
 }
 
 impl Default for Records {
@@ -66,26 +89,11 @@ impl Default for Records {
 impl Records {
     /// None yet.
     pub fn new(now: Timestamp) -> Self {
-        Self {
-            counter: Number::ZERO,
-            jobs: BTreeMap::new(),
-            blobs: BTreeMap::new(),
-            keepers: BTreeSet::new(),
-            cases: BTreeMap::new(),
-            released: BTreeSet::new(),
-            requests: BTreeMap::new(),
-            locks: BTreeMap::new(),
-            lock_grants: BTreeMap::new(),
-            objects: BTreeMap::new(),
-            endpoints: BTreeMap::new(),
-            outbox: BTreeMap::new(),
-            publications_due: BTreeMap::new(),
-            journal_length: 0,
-            clock: now,
-            life: 1,
-        }
+        Self { counter: Number::ZERO, journal_length: 0, clock: now, life: 1, named: Rc::default() }
     }
+}
 
+impl Named {
     /// A digest's newest generation.
     pub fn newest_blob(&self, digest: Digest) -> Option<Blob> {
         let generations = (digest, Number::ZERO)..=(digest, Number::MAX);

@@ -159,7 +159,9 @@ impl Tables for CrashEngine {
 
     fn drop_keeper(&mut self, keeper: &Keeper) -> Result<(), Fault> {
         self.dirty = true;
-        self.live.keepers.retain(|(kept_by, _, _)| kept_by != keeper);
+        if self.live.keepers.iter().any(|(kept_by, _, _)| kept_by == keeper) {
+            self.live.keepers.retain(|(kept_by, _, _)| kept_by != keeper);
+        }
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! What people who use a lock can expect of it, by what they asked for and what they were told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_core::{Number, Timestamp, lease::Pair, lock::Lock};
 
@@ -27,6 +27,8 @@ pub(super) struct Outsiders {
     queue: Vec<Waiting>,
     /// The highest token granted so far.
     highest: Option<Number>,
+    /// Whose request was granted, by a grant that is over: it is granted no more.
+    over: BTreeSet<usize>,
     /// Up to when each grant was promised.
     promised: BTreeMap<Number, Timestamp>,
 }
@@ -41,6 +43,7 @@ impl Outsiders {
     /// Somebody's request was taken.
     pub(super) fn asked(&mut self, request: Request, now: Timestamp) {
         match request {
+            Request::Acquire(person) if self.is_over(person) => {}
             Request::Acquire(person) => {
                 let alive_until = now.plus_ms(ALIVE_MS[person]);
                 let known = self.queue.iter_mut().find(|waiting| waiting.person == person);
@@ -61,6 +64,11 @@ impl Outsiders {
     pub(super) fn promised(&mut self, pair: Pair, now: Timestamp) {
         let until = self.promised.entry(pair.token).or_default();
         *until = (*until).max(now.plus_ms(TTL_MS));
+    }
+
+    /// Whether somebody's request was granted once, and that grant is over.
+    pub(super) fn is_over(&self, person: usize) -> bool {
+        self.over.contains(&person)
     }
 
     /// The tokens that somebody was told of.
@@ -94,6 +102,10 @@ impl Outsiders {
         let (old, new) = (holder(before), holder(after));
         if let Some((token, person)) = old.filter(|old| Some(*old) != new) {
             self.check_end(token, person, request, now)?;
+            // Whose waiter had gone was never heard of, and may be asked for again.
+            if request != Some(Request::Leave(person)) {
+                self.over.insert(person);
+            }
             if after.fence <= token {
                 return Err(format!("token {token} is over, and the fence is not past it"));
             }

@@ -10,7 +10,7 @@ mod checks;
 use std::collections::{BTreeMap, BTreeSet};
 
 use palisade_core::{
-    LeaseId, LockName, Number, Timestamp,
+    LeaseId, LockName, Number, Refusal, Timestamp,
     lease::{Lease, Pair},
     lock::{Acquire, Acquired, Lock},
 };
@@ -172,6 +172,11 @@ impl State {
             (Request::Renew(_, pair) | Request::Release(_, pair), Err(Failure::Refused(_))) => {
                 let told = format!("token {} is open, and told that it is lost", pair.token);
                 if open(pair) { Err(told) } else { Ok(()) }
+            }
+            // A request is granted once: its late duplicate is told that the grant is over.
+            (Request::Acquire(person), Err(Failure::Refused(Refusal::LeaseLost { .. }))) => {
+                let told = format!("{} is told that its grant is over", NAMES[person]);
+                if self.outsiders.is_over(person) { Ok(()) } else { Err(told) }
             }
             (Request::Acquire(_) | Request::Release(..) | Request::Leave(_), Ok(_)) => Ok(()),
             (_, other) => Err(format!("{request:?} is answered {other:?}")),

@@ -2,17 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use palisade_core::{JobId, Number, job::Job};
+use palisade_core::{JobId, Number, ObjectKey, job::Job};
+use palisade_store::query::{Query, View};
 
 use crate::{
     designs::Effects,
     sim::{
-        outside::{Kind, Lasting},
+        outside::{ENDPOINTS, Kind, Lasting},
+        server::rows,
         world::World,
     },
 };
 
 use super::{Verdict, acknowledged, content_of};
+
+/// More rows than an endpoint has.
+const ROWS: usize = 10_000;
 
 /// Counts duplicates and what is missing, by what the outside shows.
 pub(super) fn count(world: &World, jobs: &[Job], verdict: &mut Verdict) {
@@ -74,7 +79,16 @@ fn check_projections(world: &World, jobs: &[Job], verdict: &mut Verdict) {
     for number in strangers {
         verdict.violate(format!("submission {number} has effects, and nobody was told of it"));
     }
-    let mut latest: BTreeMap<String, (Number, &Job)> = BTreeMap::new();
+    for id in world.outside.unreadable.iter().chain(&world.outside.disorder) {
+        verdict.violate(format!("{id} cannot be read, or came before what was said earlier"));
+    }
+    for row in ENDPOINTS.iter().flat_map(|(id, _)| rows(&*world.server.engine, *id, None, ROWS)) {
+        let (id, standing) = (row.id(), row.standing.as_str());
+        if !world.outside.has(id) {
+            verdict.violate(format!("{id} is {standing}, and nobody was told"));
+        }
+    }
+    let mut latest: BTreeMap<ObjectKey, (Number, &Job)> = BTreeMap::new();
     for job in jobs.iter().filter(|job| job.completion.is_some()) {
         for submission in job.submissions.iter().filter(|one| one.withdrawn_at.is_none()) {
             let number = submission.number;
@@ -86,7 +100,11 @@ fn check_projections(world: &World, jobs: &[Job], verdict: &mut Verdict) {
                 verdict.lost += 1;
                 verdict.violate(format!("submission {number} of {} has no effect", job.id));
             }
-            let target = world.server.targets.get(&number).cloned().unwrap_or_default();
+            let asked = submission.publication.as_ref();
+            let Some(target) = asked.map(|publication| publication.key.clone()) else {
+                verdict.violate(format!("submission {number} has lost its name"));
+                continue;
+            };
             let newest = latest.entry(target).or_insert((number, job));
             if number > newest.0 {
                 *newest = (number, job);
@@ -94,10 +112,15 @@ fn check_projections(world: &World, jobs: &[Job], verdict: &mut Verdict) {
         }
     }
     for (target, (number, job)) in latest {
-        let shown = world.outside.published(&target);
+        let View::Resolve(shown) = world.server.engine.query(&Query::Resolve(target.clone()))
+        else {
+            continue;
+        };
         // A wish that was withdrawn after its publication may stand above it.
-        let fine = shown.is_some_and(|(shown, content)| {
-            shown > number || (shown == number && Some(content) == content_of(job))
+        let fine = shown.is_some_and(|shown| {
+            let made = shown.manifest.map(|manifest| manifest.outputs[0].digest);
+            let standing = shown.object.last.number;
+            standing > number || (standing == number && made == content_of(job))
         });
         if !fine {
             let id = job.id;

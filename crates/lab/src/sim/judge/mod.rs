@@ -132,9 +132,8 @@ fn check_acknowledgements(world: &World, jobs: &[Job], verdict: &mut Verdict) {
             let (id, number) = (submitted.job, submitted.submission);
             verdict.violate(format!("submission {number} of {id} was acknowledged and is gone"));
         }
-        let after_all = world.outside.lasting.iter().any(|effect| {
-            effect.submission == Some(submitted.submission) && effect.kind != Kind::Write
-        });
+        let mut lasting = world.outside.lasting.iter();
+        let after_all = lasting.any(|effect| effect.submission == Some(submitted.submission));
         let withdrawn = wish.withdrawn.is_some_and(|state| state != JobState::Complete);
         if withdrawn && after_all {
             let number = submitted.submission;

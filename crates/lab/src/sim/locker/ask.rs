@@ -169,7 +169,7 @@ impl World {
         let person = &mut self.lockers.people[index];
         person.stage = stage;
         person.call = None;
-        let wait_ms = person.thinks_ms();
-        self.schedule(self.now + wait_ms, crate::sim::world::Event::Locker(index));
+        let wait_ms = person.thinks_ms(self.plan.think_ms);
+        self.locker_wakes_after(index, wait_ms);
     }
 }

@@ -14,6 +14,7 @@ use palisade_store::{Failure, command::Answer};
 use crate::random::Dice;
 
 use super::{
+    network::{Address, Body, Message},
     plan::Plan,
     world::{Event, World},
 };
@@ -63,6 +64,10 @@ pub(crate) struct Locker {
     pub call: Option<(u64, u64)>,
     /// Until when it may trust its lease.
     pub trusts_until: u64,
+    /// When it does its next step.
+    wakes_at: u64,
+    /// Up to when it is stopped: it does nothing before, and hears nothing.
+    stopped_until: u64,
     dice: Dice,
 }
 
@@ -118,6 +123,8 @@ impl Lockers {
             content: Digest::of(b""),
             call: None,
             trusts_until: 0,
+            wakes_at: 1_000 + 3_000 * index as u64,
+            stopped_until: 0,
             dice: dice.fork(&format!("locker {index}")),
         };
         Self { people: (0..PEOPLE).map(person).collect(), ..Self::default() }
@@ -133,7 +140,8 @@ impl World {
     /// Somebody's next step, or its end, or a pause.
     pub(super) fn locker_steps(&mut self, index: usize) {
         let person = &mut self.lockers.people[index];
-        if person.stage == Stage::Over {
+        // What was to wake it before it changed its mind is past.
+        if person.stage == Stage::Over || self.now != person.wakes_at {
             return;
         }
         let Plan { crash, pause, pause_ms, .. } = self.plan;
@@ -145,20 +153,30 @@ impl World {
             person.lives += 1;
             person.begin_turn();
             let back_ms = person.dice.between(100, 3_000);
-            self.schedule(self.now + back_ms, Event::Locker(index));
+            self.locker_wakes_after(index, back_ms);
             return;
         }
         if !self.healed && person.dice.per_mille(pause / 2) {
             let ms = person.dice.between(50, pause_ms);
+            person.stopped_until = self.now + ms;
             self.trace.tell(self.now, &person.name(), format_args!("is paused for {ms} ms"));
-            self.schedule(self.now + ms, Event::Locker(index));
+            self.locker_wakes_after(index, ms);
             return;
         }
         let late = person.call.is_none_or(|(_, since)| self.now >= since + PATIENCE_MS);
         if late {
             self.locker_asks(index);
         }
-        self.schedule(self.now + PATIENCE_MS, Event::Locker(index));
+        if self.now == self.lockers.people[index].wakes_at {
+            self.locker_wakes_after(index, PATIENCE_MS);
+        }
+    }
+
+    /// Its next step is then, and not earlier.
+    fn locker_wakes_after(&mut self, index: usize, ms: u64) {
+        let at = self.now + ms;
+        self.lockers.people[index].wakes_at = at;
+        self.schedule(at, Event::Locker(index));
     }
 
     /// The server answered somebody.
@@ -166,7 +184,14 @@ impl World {
         let mut people = self.lockers.people.iter();
         let waits = |person: &Locker| person.call.is_some_and(|(waited, _)| waited == call);
         let Some(index) = people.position(waits) else { return };
-        let stage = self.lockers.people[index].stage;
+        let person = &self.lockers.people[index];
+        let (stage, stopped_until) = (person.stage, person.stopped_until);
+        if self.now < stopped_until {
+            // It lies in its socket until then.
+            let (from, to, body) = (Address::Server, Address::Locker, Body::Answer(answer.into()));
+            self.schedule(stopped_until, Event::Deliver(Message { from, to, call, body }));
+            return;
+        }
         self.locker_learns(index, stage, answer);
     }
 }
@@ -200,8 +225,8 @@ impl Locker {
     }
 
     /// How long it thinks before its next step, in ms.
-    pub(super) fn thinks_ms(&mut self) -> u64 {
-        self.dice.between(1, 2_500)
+    pub(super) fn thinks_ms(&mut self, most_ms: u64) -> u64 {
+        self.dice.between(1, most_ms)
     }
 
     /// A fresh lease id.

@@ -1,13 +1,12 @@
 //! One batch: decide everything, commit once, answer. Where it can die is between the three.
 
-use palisade_core::Number;
 use palisade_store::{
     Failure,
     command::{Answer, Command},
 };
 
 use crate::{
-    designs::{Design, Effects},
+    designs::Design,
     engine::Lie,
     sabotage::Sabotage,
     sim::{
@@ -45,7 +44,7 @@ impl World {
             self.answer(replies.clone());
         }
         if self.broken == Some(Sabotage::DeliveredBeforeCommit) {
-            self.pump_outbox();
+            self.lease_rows(false);
         }
         match fate {
             Fate::DiesBefore => {
@@ -70,8 +69,10 @@ impl World {
         if self.broken != Some(Sabotage::AnsweredBeforeCommit) {
             self.answer(replies);
         }
-        self.pump_outbox();
-        if !self.healed && self.dice.per_mille(self.plan.server_pause) {
+        self.read_journal();
+        self.project();
+        let runs = self.server.running == Running::Yes;
+        if runs && !self.healed && self.dice.per_mille(self.plan.server_pause) {
             self.pause_server();
         }
     }
@@ -87,10 +88,7 @@ impl World {
             })
             .collect();
         let chance = self.dice.draw();
-        let answers = self.server.engine.die_within(&commands, now, chance);
-        for (command, answer) in commands.iter().zip(&answers) {
-            self.note_target(command, answer);
-        }
+        self.server.engine.die_within(&commands, now, chance);
         self.crash_server("in the middle of a transaction");
     }
 
@@ -136,8 +134,7 @@ impl World {
             self.server.engine.fill_disk();
         }
         let answers = self.server.engine.apply_all(&honest, now);
-        for ((command, answer), (from, call)) in honest.iter().zip(answers).zip(asked) {
-            self.note_target(command, &answer);
+        for (answer, (from, call)) in answers.into_iter().zip(asked) {
             if let Err(Failure::Unavailable(why)) = &answer
                 && why.contains("corrupt")
             {
@@ -146,14 +143,6 @@ impl World {
             replies.push((from, call, answer));
         }
         replies
-    }
-
-    /// Under which name a submission is published, which is part of its row.
-    fn note_target(&mut self, command: &Command, answer: &Result<Answer, Failure>) {
-        if let (Command::Submit(submit), Ok(Answer::Submit(submitted))) = (command, answer) {
-            let target = self.submitter.target_of(submit.request_id.as_ref());
-            self.server.targets.insert(submitted.submission, target);
-        }
     }
 
     /// What the lying dispatch layer says instead of the truth, if it lies now.
@@ -187,9 +176,8 @@ impl World {
             self.server.engine.lie(&Lie::ExpireLiving { pick: self.dice.draw() }, now);
             self.server.engine.commit();
         }
-        if self.server.running == Running::Yes {
-            self.pump_outbox();
-        }
+        self.read_journal();
+        self.project();
     }
 
     /// A command of the server's own.
@@ -198,21 +186,5 @@ impl World {
         // Nobody waits for its answer; a full disk is tried again at the next tick.
         let _ = self.server.engine.apply(command, now);
         self.server.engine.commit();
-    }
-
-    /// Looks for what was committed, and sends what is due.
-    fn pump_outbox(&mut self) {
-        if self.design.effects() != Effects::Projected {
-            return;
-        }
-        let by_grant = self.broken == Some(Sabotage::PublishedByGrant);
-        self.server.outbox.scan(&*self.server.engine, &self.server.targets);
-        for (call, mut effect) in self.server.outbox.due(self.now) {
-            if by_grant && let super::super::outside::Stamp::Projected(_, token) = effect.stamp {
-                effect.stamp = super::super::outside::Stamp::Projected(token, Number::ZERO);
-            }
-            let body = Body::Effect(Box::new(effect));
-            self.send(Message { from: Address::Server, to: Address::Outside, call, body });
-        }
     }
 }

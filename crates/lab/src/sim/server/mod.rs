@@ -2,19 +2,22 @@
 //! die before the commit and after it.
 
 mod batch;
-mod outbox;
+mod projector;
 
-pub(crate) use outbox::Outbox;
+pub(crate) use projector::{Projector, rows};
 
-use std::collections::BTreeMap;
-
-use palisade_core::{Number, SessionId, Timestamp};
+use palisade_core::{SessionId, Timestamp};
 use palisade_store::command::{Command, Suspect};
 
-use crate::{designs::Design, engine::Engine, random::Dice};
+use crate::{
+    designs::{Design, Effects},
+    engine::Engine,
+    random::Dice,
+};
 
 use super::{
     network::{Body, Message},
+    outside::Receipt,
     plan::Plan,
     world::{EPOCH_MS, Event, Setting, World},
 };
@@ -35,6 +38,8 @@ pub(crate) enum ServerEvent {
     Tick,
     /// A session ended some time ago.
     Suspect(SessionId, Timestamp),
+    /// A delivery was answered, or its time is over.
+    Heard(u64, Receipt),
 }
 
 /// Whether it runs.
@@ -50,10 +55,8 @@ enum Running {
 pub(crate) struct Server {
     /// Its records.
     pub engine: Box<dyn Engine>,
-    /// What is to be delivered.
-    pub outbox: Outbox,
-    /// Under which name each submission is published.
-    pub targets: BTreeMap<Number, String>,
+    /// What carries out what commits owe.
+    pub projector: Projector,
     running: Running,
     life: u32,
     inbox: Vec<Message>,
@@ -74,10 +77,13 @@ impl Server {
         let mut dice = Dice::new(setting.seed).fork("server");
         let drift = i64::try_from(dice.below(plan.drift_ppm + 1)).expect("a small number");
         let start = Timestamp(EPOCH_MS);
+        let mut engine = crate::engine::open(setting, start);
+        if setting.design.effects() == Effects::Projected {
+            projector::create_endpoints(&mut *engine, start);
+        }
         Self {
-            engine: crate::engine::open(setting, start),
-            outbox: Outbox::default(),
-            targets: BTreeMap::new(),
+            engine,
+            projector: Projector::new(dice.fork("projector")),
             running: Running::Yes,
             life: 0,
             inbox: Vec::new(),
@@ -133,6 +139,7 @@ impl World {
                 let suspect = Command::Suspect(Suspect { session, seen_at });
                 self.housekeep(&suspect);
             }
+            ServerEvent::Heard(call, receipt) => self.settle(call, receipt),
         }
     }
 
@@ -162,8 +169,8 @@ impl World {
                 self.after_server(SUSPICION_MS, suspect);
                 return;
             }
-            (_, Body::Receipt(_)) => {
-                self.server.outbox.delivered(message.call);
+            (_, Body::Receipt(receipt)) => {
+                self.after_server(0, ServerEvent::Heard(message.call, *receipt));
                 return;
             }
             (Running::Yes | Running::Paused, _) => {}
@@ -196,6 +203,11 @@ impl World {
         }
     }
 
+    /// The server's clock of leases.
+    pub(in crate::sim) fn server_clock(&self) -> Timestamp {
+        self.server.clock(self.now, self.design)
+    }
+
     /// The process dies; what was not committed is gone.
     fn crash_server(&mut self, when: &str) {
         self.trace.tell(self.now, "server", format_args!("crashes {when}"));
@@ -204,6 +216,7 @@ impl World {
         self.server.inbox.clear();
         self.server.deferred.clear();
         self.server.turn_is_due = false;
+        self.server.projector.forget();
         self.server.life += 1;
         let back_ms = self.dice.between(100, self.plan.ttl_ms * 2);
         self.schedule(self.now + back_ms, Event::ServerStarts);
@@ -219,7 +232,6 @@ impl World {
         let start = self.server.engine.start(wall);
         self.server.began = (start, self.now);
         self.server.last_turn = start;
-        self.server.outbox.forget_some(&mut self.dice);
         self.trace.tell(self.now, "server", format_args!("starts"));
         self.after_server(1, ServerEvent::Tick);
     }

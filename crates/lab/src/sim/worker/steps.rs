@@ -264,6 +264,8 @@ impl World {
         match receipt {
             Receipt::Done => self.next_step(index),
             Receipt::Stale => self.drop_task(index, "is refused by the outside (stale token)"),
+            // It is asked again.
+            Receipt::NotNow => {}
         }
     }
 

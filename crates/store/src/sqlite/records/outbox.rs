@@ -76,6 +76,16 @@ pub(in crate::sqlite) fn read(
     Ok(select(connection, "WHERE number = ?1", [number(at)])?.pop())
 }
 
+/// All after a number, by rising number.
+pub(in crate::sqlite) fn after(
+    connection: &Connection,
+    last: Number,
+    limit: usize,
+) -> Result<Vec<Delivery>, Fault> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    select(connection, "WHERE number > ?1 ORDER BY number LIMIT ?2", params![number(last), limit])
+}
+
 /// A page of an endpoint's, newest first.
 pub(in crate::sqlite) fn list(
     connection: &Connection,

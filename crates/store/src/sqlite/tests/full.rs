@@ -10,18 +10,6 @@ use crate::{
 
 use super::driver::Driver;
 
-fn limit_pages(driver: &Driver, pages: i64) {
-    driver
-        .engine
-        .connection
-        .query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))
-        .unwrap();
-}
-
-fn pages(driver: &Driver) -> i64 {
-    driver.engine.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap()
-}
-
 #[test]
 fn a_full_disk_fails_what_does_not_fit_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
@@ -36,7 +24,7 @@ fn a_full_disk_fails_what_does_not_fit_and_nothing_else() {
     commands.insert(0, Command::Heartbeat(beat.clone()));
     commands.push(Command::Heartbeat(beat));
     let before = driver.job(grant.job.id);
-    limit_pages(&driver, pages(&driver) + 3);
+    driver.engine.leave_room(Some(3)).unwrap();
     driver.now = driver.now.plus_ms(1_000);
     let batch = driver.engine.apply_batch(commands.clone(), driver.now);
 
@@ -62,7 +50,7 @@ fn a_full_disk_fails_what_does_not_fit_and_nothing_else() {
     assert_eq!(after.attempts.len(), before.attempts.len());
 
     // With room again, the rest is done; no number comes twice.
-    limit_pages(&driver, 1_000_000);
+    driver.engine.leave_room(None).unwrap();
     let again = driver.engine.apply_batch(commands, driver.now);
     assert_eq!(done(&again.answers), 60);
     let mut numbers: Vec<_> = batch
