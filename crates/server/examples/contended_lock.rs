@@ -1,9 +1,10 @@
 //! One lock, many who want it all the time: hand-overs a second, over HTTP, durable before the
-//! answer; and whether each was served in the order in which it came.
+//! answer; and whether each was served in the order in which it came. A hand-over is one commit, so
+//! the floor is what the disk syncs a second, measured just before, in the same folder.
 //!
 //! `cargo run --release -p palisade-server --example contended_lock [CLIENTS] [SECONDS]`
 
-use std::sync::Arc;
+use std::{io::Write as _, path::Path, sync::Arc};
 
 use palisade_api::{
     Client,
@@ -40,6 +41,7 @@ async fn main() {
     let mut arguments = std::env::args().skip(1).filter_map(|text| text.parse::<u64>().ok());
     let (clients, seconds) = (arguments.next().unwrap_or(32), arguments.next().unwrap_or(5));
     let folder = tempfile::tempdir().expect("a folder");
+    let floor = syncs(folder.path());
     let store: Arc<dyn Store> =
         Arc::new(SqliteStore::open(folder.path(), Arc::new(WallClock)).expect("a store"));
     let parts = ServerParts {
@@ -59,15 +61,29 @@ async fn main() {
         count += task.await.expect("a client ends well");
     }
     let (granted, in_order) = look_at_order(&*store).await;
-    report(clients, count / seconds, granted, in_order);
+    report(clients, (count / seconds, floor), granted, in_order);
     server.stop().await;
 }
 
 #[expect(clippy::print_stdout, reason = "an example prints what it measured")]
-fn report(clients: u64, rate: u64, granted: usize, in_order: bool) {
+fn report(clients: u64, (rate, floor): (u64, u64), granted: usize, in_order: bool) {
     println!(
-        "{clients} clients, one lock: {rate} hand-overs/s; {granted} grants, in order: {in_order}"
+        "{clients} clients, one lock: {rate} hand-overs/s (the disk syncs {floor}/s); {granted} \
+         grants, in order: {in_order}"
     );
+}
+
+/// How often 4 KiB are appended and synced in a second.
+fn syncs(folder: &Path) -> u64 {
+    let mut file = std::fs::File::create(folder.join("floor")).expect("a file");
+    let (block, until) = ([7; 4_096], WallClock.now().plus_ms(1_000));
+    let mut count = 0;
+    while WallClock.now() < until {
+        file.write_all(&block).expect("there is room");
+        file.sync_data().expect("it is synced");
+        count += 1;
+    }
+    count
 }
 
 /// Acquires and releases until the time is over. Answers how often it held the lock.

@@ -1,4 +1,8 @@
-//! Those who wait for a lock, woken in memory at the commit that grants it to them.
+//! Those who wait for a lock, handed it in memory at the commit that grants it to them: the news of
+//! that commit has all that the store would answer. News that is missed is only a delay, for whoever
+//! waits also looks for itself.
+
+mod seat;
 
 use std::{
     collections::BTreeMap,
@@ -11,27 +15,32 @@ use std::{
 };
 
 use palisade_core::{
-    LockName, RequestId, Timestamp,
+    LockName, Number, RequestId, Timestamp,
     history::{Event, Subject, What},
+    lease::Pair,
     limits,
-    lock::{Acquired, Holding},
+    lock::Acquired,
     refusal::Refusal,
     time::granted_span_ms,
 };
 use palisade_store::{Failure, StoreExt, command::AcquireLock};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     app::App,
-    dispatch::Returned,
     problems::{self, Rejection},
 };
+
+use seat::{Seat, Undelivered, orphan};
 
 /// How long a waiter counts as being there without a word of it, in ms.
 pub(crate) const ALIVE_MS: u64 = 30_000;
 /// How often it says so, in ms.
 const LOOK_AGAIN_MS: u64 = 10_000;
+/// A grant whose news is older than this is asked for again, in ms: whoever is handed it late is
+/// given its whole ttl, and is told if it has gone to another.
+const NEWS_MS: u64 = 500;
 
 /// The waits of this server, lock by lock.
 #[derive(Debug, Default)]
@@ -53,7 +62,9 @@ struct Queue {
 struct Wait {
     /// Its place in the queue; zero until it is known.
     ticket: AtomicU64,
-    /// There may be something for it: it asks the store.
+    /// What it was granted, as the news of the commit told.
+    granted: Mutex<Option<Granted>>,
+    /// There may be something for it: the grant, or something to ask the store about.
     news: Notify,
     /// It is the first now, and the holder's lease ends after so many ms unless renewed: it keeps
     /// the time of it.
@@ -61,6 +72,22 @@ struct Wait {
     first: Notify,
     /// Another connection asked for the same: of two, the later one counts.
     taken_over: CancellationToken,
+}
+
+/// A grant, as the journal tells it: the lease id is known to who waits for it alone.
+#[derive(Debug, Clone, Copy)]
+struct Granted {
+    token: Number,
+    ttl_ms: u64,
+    at: Timestamp,
+}
+
+/// A lock that was handed over.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Handed {
+    pub(crate) pair: Pair,
+    pub(crate) ttl_ms: u64,
+    pub(crate) granted_at: Timestamp,
 }
 
 impl LockWaits {
@@ -75,12 +102,24 @@ impl LockWaits {
             let Subject::Lock(name) = &event.subject else { continue };
             let Some(queue) = waits.get(name) else { continue };
             match event.what {
-                What::LockGranted { ticket, ttl_ms, .. } => queue.granted(ticket.get(), ttl_ms),
+                What::LockGranted { token, ticket, ttl_ms, .. } => {
+                    queue.granted(ticket.get(), Granted { token, ttl_ms, at: event.at });
+                }
                 What::LockLeft { ticket, .. } => queue.left(ticket.get()),
                 // Whoever waited is granted it in the same change.
                 _ => {}
             }
         }
+    }
+
+    /// How many have their place in a queue, and are woken by the news of their grant.
+    pub(crate) fn waiting(&self) -> usize {
+        self.lock().values().map(|queue| queue.placed.len()).sum()
+    }
+
+    /// How many requests wait here, or are being answered.
+    pub(crate) fn open(&self) -> usize {
+        self.lock().values().map(|queue| queue.seats.len()).sum()
     }
 
     /// Wakes everybody: something may have been missed.
@@ -98,13 +137,14 @@ impl LockWaits {
 }
 
 impl Queue {
-    fn granted(&self, ticket: u64, ttl_ms: u64) {
+    fn granted(&self, ticket: u64, granted: Granted) {
         if let Some(wait) = self.placed.get(&ticket) {
+            *wait.granted.lock().unwrap_or_else(PoisonError::into_inner) = Some(granted);
             wait.news.notify_one();
         }
         let after = (Bound::Excluded(ticket), Bound::Unbounded);
         if let Some((_, next)) = self.placed.range(after).next() {
-            next.holder_ttl_ms.store(granted_span_ms(ttl_ms), Ordering::SeqCst);
+            next.holder_ttl_ms.store(granted_span_ms(granted.ttl_ms), Ordering::SeqCst);
             next.first.notify_one();
         }
         self.unplaced.values().for_each(|wait| wait.news.notify_one());
@@ -125,123 +165,30 @@ impl Queue {
     }
 }
 
-/// Takes an entry out if it is this very wait's: another may sit there by now.
-fn take_out<K: Ord>(seats: &mut BTreeMap<K, Arc<Wait>>, key: &K, wait: &Arc<Wait>) {
-    if seats.get(key).is_some_and(|there| Arc::ptr_eq(there, wait)) {
-        seats.remove(key);
-    }
-}
-
-/// A grant on its way to whoever asked. Dropped before it is handed over, it goes back.
-struct Undelivered {
-    answer: Acquired,
-    orphan: Option<Orphan>,
-}
-
-/// What nobody may hold on to once its asker has gone: a place in the queue, or a grant.
-struct Orphan {
-    key: (LockName, RequestId),
-    wait: Arc<Wait>,
-    kept: bool,
-    orphans: mpsc::UnboundedSender<Returned>,
-}
-
-impl Drop for Orphan {
-    fn drop(&mut self) {
-        // Whoever took over has the place, or is given the same grant.
-        if !self.kept && !self.wait.taken_over.is_cancelled() {
-            let (name, request_id) = self.key.clone();
-            // The error says that the server has ended: time does the rest.
-            let _ = self.orphans.send(Returned::Lock(name, request_id));
-        }
-    }
-}
-
-/// The place of a connection among the waits. Dropped, it is free.
-struct Seat<'a> {
-    app: &'a App,
-    key: (LockName, RequestId),
-    wait: Arc<Wait>,
-    /// Gone once there is nothing to give back.
-    orphan: Option<Orphan>,
-}
-
-impl<'a> Seat<'a> {
-    fn take(app: &'a App, asked: &AcquireLock) -> Self {
-        let key = (asked.name.clone(), asked.wish.request_id.clone());
-        let wait = Arc::new(Wait::default());
-        let mut waits = app.lock_waits.lock();
-        let queue = waits.entry(key.0.clone()).or_default();
-        queue.unplaced.insert(key.1.clone(), Arc::clone(&wait));
-        let before = queue.seats.insert(key.1.clone(), Arc::clone(&wait));
-        drop(waits);
-        if let Some(before) = before {
-            before.taken_over.cancel();
-        }
-        let orphan = Some(orphan(app, &key, &wait));
-        Self { app, key, wait, orphan }
-    }
-
-    /// The store has told its place in the queue.
-    fn place(&self, ticket: u64) {
-        let before = self.wait.ticket.swap(ticket, Ordering::SeqCst);
-        if before == ticket {
-            return;
-        }
-        let mut waits = self.app.lock_waits.lock();
-        let Some(queue) = waits.get_mut(&self.key.0) else { return };
-        take_out(&mut queue.unplaced, &self.key.1, &self.wait);
-        take_out(&mut queue.placed, &before, &self.wait);
-        queue.placed.insert(ticket, Arc::clone(&self.wait));
-    }
-
-    /// There is nothing to give back: it was handed over, or nothing was got.
-    fn done(&mut self) {
-        if let Some(mut orphan) = self.orphan.take() {
-            orphan.kept = true;
-        }
-    }
-}
-
-impl Drop for Seat<'_> {
-    fn drop(&mut self) {
-        let mut waits = self.app.lock_waits.lock();
-        let Some(queue) = waits.get_mut(&self.key.0) else { return };
-        take_out(&mut queue.seats, &self.key.1, &self.wait);
-        take_out(&mut queue.unplaced, &self.key.1, &self.wait);
-        take_out(&mut queue.placed, &self.wait.ticket.load(Ordering::SeqCst), &self.wait);
-        if queue.is_empty() {
-            waits.remove(&self.key.0);
-        }
-    }
-}
-
-fn orphan(app: &App, key: &(LockName, RequestId), wait: &Arc<Wait>) -> Orphan {
-    Orphan { key: key.clone(), wait: Arc::clone(wait), kept: false, orphans: app.orphans.clone() }
-}
-
 /// Acquires; while somebody else holds the lock, waits for at most the wish's time. Whoever hangs
 /// up leaves the queue, and gives back what it was granted meanwhile.
-pub(crate) async fn acquire(app: &App, mut asked: AcquireLock) -> Result<Holding, Rejection> {
+pub(crate) async fn acquire(app: &App, mut asked: AcquireLock) -> Result<Handed, Rejection> {
     let mut seat = Seat::take(app, &asked);
     let over = app.store.now().plus_ms(asked.wish.wait_ms.min(limits::LOCK_WAIT_MS_MAX));
     loop {
         let came = attempt(app, &asked, &seat).await?;
-        let (before, next_at) = match came.answer.clone() {
-            Acquired::Granted(holding) => {
+        let (lease_id, before, next_at) = match came.answer.clone() {
+            Acquired::Granted(held) => {
                 seat.done();
                 came.deliver();
-                return Ok(holding);
+                let pair = Pair { token: held.token, lease_id: held.lease_id };
+                let (ttl_ms, granted_at) = (held.lease.ttl_ms, held.granted_at);
+                return Ok(Handed { pair, ttl_ms, granted_at });
             }
             Acquired::Held { holder, deadline } => {
                 seat.done();
                 came.deliver();
                 return Err(Refusal::Held { holder, deadline }.into());
             }
-            Acquired::Waiting { ticket, before, next_at } => {
+            Acquired::Waiting { ticket, lease_id, before, next_at } => {
                 seat.place(ticket.get());
                 came.deliver();
-                (before, next_at)
+                (lease_id, before, next_at)
             }
         };
         let now = app.store.now();
@@ -249,6 +196,10 @@ pub(crate) async fn acquire(app: &App, mut asked: AcquireLock) -> Result<Holding
         // The first in the queue keeps the time of the holder's lease, the others their own.
         let next_at = if before == 0 { next_at.min(over) } else { over };
         rest(app, &seat.wait, next_at, over).await?;
+        if let Some(handed) = seat.handed(lease_id) {
+            seat.done();
+            return Ok(handed);
+        }
     }
 }
 
@@ -271,14 +222,6 @@ async fn rest(
                 next_at = app.store.now().plus_ms(ttl_ms).min(over);
             }
             () = tokio::time::sleep(Duration::from_millis(sleep_ms)) => return Ok(()),
-        }
-    }
-}
-
-impl Undelivered {
-    fn deliver(mut self) {
-        if let Some(mut orphan) = self.orphan.take() {
-            orphan.kept = true;
         }
     }
 }

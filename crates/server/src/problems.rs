@@ -78,6 +78,13 @@ pub(crate) fn no_route(path: &str) -> Rejection {
     Problem::new(404, "not_found", detail).with("what", "route").into()
 }
 
+/// The path is one of a family whose last part says what is to be done, and it says nothing known.
+pub(crate) fn no_verb(path: &str, verbs: &str) -> Rejection {
+    let shown: String = path.chars().take(200).collect();
+    let detail = format!("there is no route POST {shown:?}; there is {verbs}");
+    Problem::new(404, "not_found", detail).with("what", "route").into()
+}
+
 /// The path is there, for other methods.
 pub(crate) fn no_method(method: &str, path: &str) -> Rejection {
     let detail = format!("{method} is not allowed at {path:?}; the Allow header lists what is");
@@ -119,10 +126,10 @@ pub(crate) fn stopping() -> Rejection {
     Problem::unavailable("the server is stopping; nothing was done, ask again").into()
 }
 
-/// Another connection took over this claim's wait.
+/// Another connection took over this claim's or this lock's wait.
 pub(crate) fn taken_over() -> Rejection {
-    let detail = "another connection asked with the same session and request_id and took over \
-                  the wait; its answer counts";
+    let detail = "another connection asked with the same request_id and took over the wait; its \
+                  answer counts";
     Problem::unknown(detail).into()
 }
 

@@ -45,8 +45,8 @@ pub(super) fn start(
     let now = edge.clock.now();
     let (sent_at, waited_ms) = (granted.sent_at, granted.waited_ms);
     let keeper = Keeper::granted(config, sent_at, waited_ms, now, chance(&edge));
+    let signs = Signs::new(keeper.trusted_until());
     let keeper = Arc::new(Mutex::new(keeper));
-    let signs = Signs::new();
     let (orders, receiver) = mpsc::unbounded_channel();
     let clock = Arc::clone(&edge.clock);
     let keeping = Keeping {
@@ -151,7 +151,10 @@ impl Keeping {
     /// What a renewal's answer means to the keeper, and what the server said.
     fn listen(&self, renewal: &Renewal, now: Timestamp) -> (Vec<Action>, Option<String>) {
         let Err(error) = &renewal.answer else {
-            return (self.keeper(|keeper| keeper.confirmed(renewal.sent_at, now)), None);
+            let (actions, until) = self
+                .keeper(|keeper| (keeper.confirmed(renewal.sent_at, now), keeper.trusted_until()));
+            self.last_word.signs.trusted.send_replace(until);
+            return (actions, None);
         };
         let reason = match error.code() {
             Some("lease_lost") => AbortReason::Lost,

@@ -18,7 +18,7 @@ use std::{
 };
 
 use palisade_core::{
-    HolderName, LockName,
+    HolderName, LockName, Timestamp,
     clock::{Clock, Entropy},
     keeper::{AbortReason, Keeper},
     lease::Pair,
@@ -111,15 +111,17 @@ const CHANGES_KEPT: usize = 64;
 #[derive(Debug, Clone)]
 struct Signs {
     state: watch::Sender<LockState>,
+    trusted: watch::Sender<Timestamp>,
     changes: broadcast::Sender<LockState>,
     doubted: CancellationToken,
     lost: CancellationToken,
 }
 
 impl Signs {
-    fn new() -> Self {
+    fn new(trusted_until: Timestamp) -> Self {
         Self {
             state: watch::Sender::new(LockState::Held),
+            trusted: watch::Sender::new(trusted_until),
             changes: broadcast::Sender::new(CHANGES_KEPT),
             doubted: CancellationToken::new(),
             lost: CancellationToken::new(),
@@ -167,6 +169,13 @@ impl LockGuard {
     /// How the lock stands now. Who follows it sees the latest, not every change.
     pub fn state(&self) -> watch::Receiver<LockState> {
         self.signs.state.subscribe()
+    }
+
+    /// Up to when the lock may be trusted, on the clock that was handed in: later with each renewal
+    /// that is confirmed. For what runs in another process and must stop by itself should this one
+    /// be paused. Told before the state is `Held` again.
+    pub fn trusted_until(&self) -> watch::Receiver<Timestamp> {
+        self.signs.trusted.subscribe()
     }
 
     /// Every change from now on, in order: a doubt that is over before the owner has looked is

@@ -2,6 +2,8 @@
 //! looks at what is left on the machine.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 
+pub mod receiver;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},

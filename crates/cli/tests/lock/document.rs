@@ -6,8 +6,11 @@ use std::{
     process::{Command, Output},
 };
 
+use palisade_lab::drill::{Clip, WorkerOptions, make_clip};
+
 use crate::{
     common::PROGRAM,
+    guard_example,
     stage::{Stage, text},
 };
 
@@ -45,13 +48,23 @@ async fn every_example_does_what_the_page_says() {
     std::fs::write(&tool, "#!/bin/sh\necho \"the report, by token $PALISADE_TOKEN\"\n")
         .expect("a file");
     std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    let clip = Clip { width: 320, height: 180, seconds: 2, rate: 25, tone_hz: 300 };
+    make_clip(clip, &stage.path("clip.mov")).await.expect("ffmpeg makes it");
+    let worker = stage.cluster.start_worker("worker", &WorkerOptions::default());
+    let _worker = worker.expect("it starts");
     let (mut scripts, mut programs) = (0, 0);
     for (info, body) in blocks(DOCUMENT) {
         let code = match info.as_str() {
             "sh" => 0,
-            "rust" => {
-                // It is compiled and run as a module of these tests.
+            // Compiled and run as modules of these tests.
+            "rust register" => {
                 assert_eq!(body, include_str!("register_example.rs"), "the page's copy differs");
+                programs += 1;
+                continue;
+            }
+            "rust guard" => {
+                assert_eq!(body, include_str!("guard_example.rs"), "the page's copy differs");
+                assert!(guard_example::report(&stage.cluster.url()).await.expect("it is written"));
                 programs += 1;
                 continue;
             }
@@ -65,8 +78,9 @@ async fn every_example_does_what_the_page_says() {
         assert_eq!(done.status.code(), Some(code), "{said}");
         scripts += 1;
     }
-    assert_eq!((scripts, programs), (6, 1), "the page has lost an example");
+    assert_eq!((scripts, programs), (10, 2), "the page has lost an example");
     assert!(stage.read("reports/august.txt").expect("it was put").starts_with("the report"));
+    assert_eq!(stage.read("reports/newest.txt").as_deref(), Some("the report of a program"));
     assert_eq!(stage.read("reports/july.txt").as_deref(), Some("the report\n"));
     assert_eq!(stage.read("reports/draft.txt"), None, "it was deleted in the end");
 }

@@ -1,15 +1,26 @@
-//! The pointer to the newest report, in a shared folder, moved by whoever holds the lock.
+//! The pointer to the newest report, in a shared folder or a bucket, moved by whoever holds the lock.
 
 use std::{path::Path, sync::Arc};
 
-use palisade_artefacts::register::{
-    DirectoryCells, Key, Op, Pace, Pointer, Register, RegisterError, Stamp,
+use palisade_artefacts::{
+    Location,
+    register::{DirectoryCells, Key, Op, Pace, Pointer, Register, RegisterError, Stamp},
 };
 use palisade_core::lease::Pair;
 
-/// Opens the folder's registers.
+/// Opens a folder's registers.
 pub(crate) async fn open(folder: &Path) -> Register {
     let cells = DirectoryCells::open(folder, 5_000).await.expect("the folder can be used");
+    Register::new(Arc::new(cells), Pace::default())
+}
+
+/// Opens a bucket's registers (`s3://bucket/prefix`), with keys from the environment. It is tried
+/// out first: a store that lets two writers win is refused by name.
+pub(crate) async fn open_bucket(address: &str, nonce: u128) -> Register {
+    let location: Location = address.parse().expect("a bucket's address");
+    let environment: Vec<_> = std::env::vars().collect();
+    let opened = location.open_proven(&environment, nonce).await.expect("it can be trusted");
+    let cells = opened.bucket.expect("it is a bucket").cells();
     Register::new(Arc::new(cells), Pace::default())
 }
 

@@ -156,6 +156,32 @@ pub(crate) async fn until_state(pid: u32, states: &str) {
     .expect("it comes to that");
 }
 
+/// Whether a stop signal holds a process: it is stopped, or has one pending in a call that is not
+/// interrupted (where a parent waits for its child of `vfork`, which was stopped before its `exec`).
+/// Either way it runs no code of its own until it is woken.
+pub(crate) fn is_frozen(pid: u32) -> bool {
+    let pending = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let bits = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"))?.trim();
+        let stop = 1 << (rustix::process::Signal::STOP.as_raw() - 1);
+        Some(u64::from_str_radix(bits, 16).ok()? & stop != 0)
+    };
+    match state_of(pid) {
+        Some('T') => true,
+        Some('D') => pending().unwrap_or(false),
+        _ => false,
+    }
+}
+
+/// Waits until a process is held by a stop signal.
+pub(crate) async fn until_frozen(pid: u32) {
+    wait_for(&format!("{pid} to be frozen"), LIMIT, async || {
+        if is_frozen(pid) { Ok(()) } else { Err(format!("{:?}", state_of(pid))) }
+    })
+    .await
+    .expect("it comes to that");
+}
+
 /// A moment, for what must *not* happen meanwhile; too short, it would only notice less.
 pub(crate) async fn a_moment() {
     tokio::time::sleep(Duration::from_millis(700)).await;

@@ -17,3 +17,4 @@ mod refusals;
 mod server;
 mod session;
 mod sqlite;
+mod story;

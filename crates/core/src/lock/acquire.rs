@@ -37,6 +37,8 @@ pub enum Acquired {
     Waiting {
         /// Its place: the grant tells it.
         ticket: Number,
+        /// The lease id that its grant will have: the first call's with this request id.
+        lease_id: LeaseId,
         /// How many are before it.
         before: usize,
         /// When something may change by the mere passing of time.
@@ -156,7 +158,8 @@ fn answer(lock: &mut Lock, asked: &Acquire, known: bool, events: &mut Vec<LockEv
         Some(before) if asked.wait_ms > 0 => {
             let waiter = &lock.waiters[before];
             let next_at = holding.lease.deadline.min(waiter.wants_until);
-            Acquired::Waiting { ticket: waiter.ticket, before, next_at }
+            let (ticket, lease_id) = (waiter.ticket, waiter.lease_id);
+            Acquired::Waiting { ticket, lease_id, before, next_at }
         }
         place => {
             if let Some(place) = place {

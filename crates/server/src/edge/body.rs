@@ -8,11 +8,11 @@ use axum::{
     http::{HeaderMap, header},
 };
 use futures_util::StreamExt;
-use palisade_api::Problem;
 use palisade_core::Invalid;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use serde_json::{Value, error::Category};
+use serde_json::Value;
 
+use super::unfit::{must_be_object, not_json, unfit};
 use crate::{
     app::App,
     problems::{self, Rejection},
@@ -77,6 +77,7 @@ pub(crate) fn json_from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Re
         }
     })?;
     json.end().map_err(|error| not_json(&error))?;
+    must_be_object(text)?;
     Ok(value)
 }
 
@@ -85,52 +86,10 @@ pub(crate) fn json_from_value<T: DeserializeOwned>(value: Value) -> Result<T, Re
     serde_path_to_error::deserialize(value).map_err(|error| unfit(&error))
 }
 
-fn unfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Rejection {
-    let inner = error.inner();
-    match inner.classify() {
-        Category::Syntax | Category::Eof | Category::Io => not_json(inner),
-        Category::Data => {
-            let what = without_place(inner);
-            let field = field_of(&error.path().to_string(), &what);
-            Problem::new(422, "invalid", format!("{field}: {what}"))
-                .with("field", field)
-                .with("allowed", what)
-                .into()
-        }
-    }
-}
-
 fn not_utf8(bytes: &[u8], valid_up_to: usize) -> Rejection {
     let lines: Vec<_> = bytes[..valid_up_to].split(|byte| *byte == b'\n').collect();
     let (line, column) = (lines.len(), lines.last().map_or(0, |last| last.len()) + 1);
     problems::malformed("it is not UTF-8", line, column)
-}
-
-fn not_json(error: &serde_json::Error) -> Rejection {
-    problems::malformed(&without_place(error), error.line(), error.column())
-}
-
-/// `serde_json` ends its messages with the place, which is told apart here.
-fn without_place(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&place).unwrap_or(&text).to_owned()
-}
-
-/// The field: a missing or unknown one is named in the message, not in the path.
-fn field_of(path: &str, what: &str) -> String {
-    let path = if path == "." { "" } else { path };
-    let named = ["missing field `", "unknown field `", "duplicate field `"]
-        .into_iter()
-        .find_map(|start| what.strip_prefix(start))
-        .and_then(|rest| rest.split('`').next());
-    match named {
-        None if path.is_empty() => "body".to_owned(),
-        None => path.to_owned(),
-        Some(name) if path.is_empty() || path == name => name.to_owned(),
-        Some(name) if path.ends_with(&format!(".{name}")) => path.to_owned(),
-        Some(name) => format!("{path}.{name}"),
-    }
 }
 
 /// A body, piece by piece.

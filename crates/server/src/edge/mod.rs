@@ -5,6 +5,7 @@ mod gate;
 mod leftover;
 mod observe;
 mod params;
+mod unfit;
 
 pub(crate) use body::{
     Json, Pieces, json_bytes, json_from_slice, json_from_value, refuse_announced,

@@ -54,6 +54,16 @@ pub(crate) async fn metrics(State(app): State<App>) -> Reply {
         single("palisade_leases_lapsed", "Open attempts past their deadline.", lapsed),
         single("palisade_claims_waiting", "Claims that wait here.", app.claims.waiting()),
         single(
+            "palisade_lock_waiters",
+            "Requests for locks that wait here in a queue.",
+            app.lock_waits.waiting(),
+        ),
+        single(
+            "palisade_lock_requests_open",
+            "Requests for locks that wait here or are being answered.",
+            app.lock_waits.open(),
+        ),
+        single(
             "palisade_sessions",
             "Workers' sessions connected here.",
             app.sessions.connected().len(),

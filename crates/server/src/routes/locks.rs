@@ -28,15 +28,17 @@ pub(super) const PAGE_MAX: u64 = 1_000;
 /// How many when no number is asked for.
 pub(super) const PAGE_DEFAULT: u64 = 100;
 
+const VERBS: &str = "POST /v1/locks/NAME/acquire, …/renew and …/release";
+
 /// `POST /v1/locks/{name}/acquire`, `/renew` and `/release`.
 pub(crate) async fn verb(State(app): State<App>, path: Segments, request: Request) -> Reply {
     let whole = path.get::<Text>("path")?.0;
     let Some((name, verb)) = whole.rsplit_once('/') else {
-        return Err(problems::no_route(request.uri().path()));
+        return Err(problems::no_verb(request.uri().path(), VERBS));
     };
     match verb {
         "acquire" | "renew" | "release" => {}
-        _ => return Err(problems::no_route(request.uri().path())),
+        _ => return Err(problems::no_verb(request.uri().path(), VERBS)),
     }
     let name = name.parse::<LockName>()?;
     let body = json_bytes(request, &app).await?;
@@ -64,9 +66,9 @@ async fn acquire(app: &App, name: LockName, asked: AcquireRequest) -> Reply {
     };
     let held = lock_waits::acquire(app, AcquireLock { name, wish }).await?;
     Ok(ok(&AcquireResponse {
-        token: held.token.get(),
-        lease: held.lease_id.to_string(),
-        ttl_ms: held.lease.ttl_ms,
+        token: held.pair.token.get(),
+        lease: held.pair.lease_id.to_string(),
+        ttl_ms: held.ttl_ms,
         // Never more than this request waited: its sender adds it to the time for which it trusts
         // the lease.
         waited_ms: held.granted_at.since_ms(received),

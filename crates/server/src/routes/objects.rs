@@ -89,7 +89,8 @@ pub(crate) async fn delete(
 pub(crate) async fn raise(State(app): State<App>, path: Segments, request: Request) -> Reply {
     let whole = path.get::<Text>("key")?.0;
     let Some(key) = whole.strip_suffix("/fence") else {
-        return Err(problems::no_route(request.uri().path()));
+        let verbs = "POST /v1/objects/KEY/fence; content is written with PUT";
+        return Err(problems::no_verb(request.uri().path(), verbs));
     };
     let key = key.parse::<ObjectKey>()?;
     let shown: PairWire = json_from_slice(&json_bytes(request, &app).await?)?;
@@ -188,10 +189,14 @@ fn condition_of(headers: &HeaderMap) -> Result<Condition, Invalid> {
         (None, None) => Ok(Condition::None),
         (Some("*"), None) => Ok(Condition::Exists),
         (Some(tag), None) => {
-            let version = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-            let version = version.and_then(|version| version.parse().ok());
-            let allowed = "must be * or one ETag of this object";
-            version.map(Condition::Version).ok_or_else(|| Invalid::new(same, tag, allowed))
+            let opaque = tag.strip_prefix("W/").unwrap_or(tag).strip_prefix('"');
+            let opaque = opaque.and_then(|tag| tag.strip_suffix('"'));
+            let Some(opaque) = opaque.filter(|opaque| !opaque.contains('"')) else {
+                return Err(Invalid::new(same, tag, "must be * or one ETag, in its quotes"));
+            };
+            // A weak one, or one that is none of ours, is of no version that there ever was.
+            let version = opaque.parse().ok().filter(|_| !tag.starts_with("W/"));
+            Ok(Condition::Version(version.unwrap_or(Number::ZERO)))
         }
         (None, Some("*")) => Ok(Condition::Absent),
         (None, Some(tag)) => Err(Invalid::new(other, tag, "must be *")),

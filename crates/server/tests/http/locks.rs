@@ -1,9 +1,13 @@
 //! Lease locks over HTTP.
 
-use palisade_api::wire::{AcquireRequest, AcquireResponse, PairWire};
-use tokio::io::AsyncWriteExt;
+use std::sync::Arc;
 
-use crate::support::{House, eventually, raw};
+use palisade_api::wire::{AcquireRequest, AcquireResponse, PairWire};
+use palisade_artefacts::MemoryBlobs;
+use palisade_store::memory::MemoryStore;
+use tokio::{io::AsyncWriteExt, net::TcpStream};
+
+use crate::support::{House, TestClock, config, eventually, gate::Gate, raw};
 
 const LOCK: &str = "exports/42";
 
@@ -91,6 +95,83 @@ async fn a_waiter_that_hangs_up_leaves_the_queue() {
     assert_eq!(house.client.lock(LOCK).await.unwrap().held, None);
 }
 
+/// Sends a wish for the lock, and answers its connection.
+async fn asking(house: &House, wish: &AcquireRequest) -> TcpStream {
+    let mut stream = raw::connect(&house.server).await;
+    let body = serde_json::to_string(wish).unwrap();
+    let request = raw::Request::json(&format!("/v1/locks/{LOCK}/acquire"), &body);
+    stream.write_all(&request.bytes("localhost")).await.unwrap();
+    stream
+}
+
+async fn until_free(house: &House) {
+    eventually(|| async {
+        let lock = house.client.lock(LOCK).await;
+        lock.is_ok_and(|lock| lock.held.is_none()).then_some(())
+    })
+    .await;
+}
+
+/// A store that is slow to answer, and a client that does not wait for it: between the commit and
+/// the answer it goes, and the lock must not stay with it for a ttl.
+#[tokio::test]
+async fn a_lock_granted_to_somebody_who_hung_up_is_free_at_once() {
+    let clock = TestClock::new();
+    let gate = Gate::over(MemoryStore::new(Arc::<TestClock>::clone(&clock)));
+    let blobs = Arc::new(MemoryBlobs::new());
+    let house = House::of(config(), Arc::<Gate>::clone(&gate), blobs, clock).await;
+    gate.hold();
+    let stream = asking(&house, &wish("alice", 0)).await;
+    gate.until_held(1).await;
+    let shown = house.client.lock(LOCK).await.unwrap();
+    assert_eq!(shown.held.map(|held| held.holder).as_deref(), Some("alice"), "it is committed");
+    drop(stream);
+    house.until_metric("palisade_lock_requests_open", 0).await;
+    gate.open();
+    until_free(&house).await;
+    house.client.acquire_lock(LOCK, &wish("bob", 0)).await.expect("it is free");
+}
+
+/// Whoever is woken need not ask the store again: a hand-over is one commit, the release's.
+#[tokio::test]
+async fn a_waiter_is_handed_the_lock_by_the_release_itself() {
+    let clock = TestClock::new();
+    let gate = Gate::over(MemoryStore::new(Arc::<TestClock>::clone(&clock)));
+    let blobs = Arc::new(MemoryBlobs::new());
+    let house = House::of(config(), Arc::<Gate>::clone(&gate), blobs, clock).await;
+    let held = house.client.acquire_lock(LOCK, &wish("alice", 0)).await.unwrap();
+    let client = house.client.clone();
+    let bob = tokio::spawn(async move { client.acquire_lock(LOCK, &wish("bob", 600_000)).await });
+    until_waiting(&house, &["bob"]).await;
+    // Both know their places; from now on the store answers no request for a lock.
+    let carol = asking(&house, &wish("carol", 600_000)).await;
+    house.until_metric("palisade_lock_waiters", 2).await;
+    gate.hold();
+    house.client.release_lock(LOCK, &pair(&held)).await.unwrap();
+    let bob = bob.await.unwrap().expect("it is his");
+    let within = std::time::Duration::from_secs(30);
+    house.client.renew_lock(LOCK, &pair(&bob), within).await.expect("the pair is the grant's");
+    gate.open();
+    drop(carol);
+}
+
+#[tokio::test]
+async fn a_wish_that_has_lapsed_is_told_so_and_never_granted() {
+    let house = House::start().await;
+    let held = house.client.acquire_lock(LOCK, &wish("alice", 0)).await.unwrap();
+    let client = house.client.clone();
+    let bob = tokio::spawn(async move { client.acquire_lock(LOCK, &wish("bob", 200)).await });
+    until_waiting(&house, &["bob"]).await;
+    // The clock that counts is moved; the server looks at it when bob's time is over.
+    house.clock.advance(200);
+    let told = bob.await.unwrap().unwrap_err();
+    assert_eq!(told.code(), Some("held"), "{told}");
+    until_waiting(&house, &[]).await;
+    house.client.release_lock(LOCK, &pair(&held)).await.unwrap();
+    let lock = house.client.lock(LOCK).await.unwrap();
+    assert_eq!((lock.held, lock.fence), (None, held.token + 1), "nobody was granted it");
+}
+
 #[tokio::test]
 async fn what_is_not_allowed_is_named() {
     let house = House::start().await;
@@ -101,4 +182,7 @@ async fn what_is_not_allowed_is_named() {
     assert_eq!(refused.code(), Some("invalid"), "{refused}");
     let answer = raw::ask(&house.server, raw::Request::json("/v1/locks/a/steal", "{}")).await;
     assert_eq!(answer.problem().code, "not_found");
+    let none = raw::ask(&house.server, raw::Request::json("/v1/locks/a", "{}")).await.problem();
+    assert_eq!(none.code, "not_found");
+    assert!(none.detail.contains("acquire") && none.detail.contains("release"), "{}", none.detail);
 }

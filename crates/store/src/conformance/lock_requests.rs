@@ -19,6 +19,7 @@ use super::{
     bench::{Bench, PAST_TTL_MS},
     locks::{hold, hold_anew, holder, let_go, name, wish},
     objects::{content, delete_of, key, object, of, put, refusal, write},
+    retention::forget,
 };
 
 const HOUR_MS: u64 = 3_600_000;
@@ -167,6 +168,48 @@ pub async fn an_ended_grant_is_remembered_and_then_forgotten<S: Store>(bench: &B
     write(bench, kept, "kept").await.expect("what is open is never forgotten");
     let next = hold_anew(bench, "door", "alice").await;
     assert!(next.token > kept.token, "numbers go on");
+}
+
+/// The tombstone's and the lock's, when everything else of them is gone.
+pub async fn a_fence_outlives_all_that_is_forgotten<S: Store>(bench: &Bench<S>) {
+    // Open all the time: nobody takes that lock.
+    let old = hold(bench, "other", "alice").await;
+    let young = hold(bench, "door", "bob").await;
+    write(bench, young, "bob's").await.expect("it may");
+    delete_of(bench, young, 2).await.expect("it may");
+    let_go(bench, "door", young).await;
+    for _ in 0..3 {
+        bench.clock.advance_ms(limits::LOCK_GRANT_KEPT_MS * 200);
+        tick(bench).await;
+        forget(bench).await;
+    }
+    let Refusal::StaleWrite { fence, .. } = refusal(write(bench, old, "late").await) else {
+        panic!("it is stale")
+    };
+    assert_eq!((fence, content(bench).await), (young.token, None));
+    assert_eq!(refusal(write(bench, young, "late").await).code(), "unknown_token");
+    let next = hold_anew(bench, "door", "carol").await;
+    assert!(next.token > young.token, "numbers are not drawn again");
+}
+
+/// A process that has come again under its name is another holder: what its former life holds
+/// ends as everybody's does.
+pub async fn a_holders_name_inherits_nothing<S: Store>(bench: &Bench<S>) {
+    let before = hold(bench, "door", "alice").await;
+    let mut again = wish(bench, "door", "alice", 0);
+    again.wish.request_id = "of-another-life".parse().expect("an id");
+    let told = bench.store.run(again.clone()).await.expect("it is answered");
+    assert!(matches!(told, Acquired::Held { .. }), "{told:?}");
+    bench.pass_ms(PAST_TTL_MS).await;
+    let told = bench.store.run(again).await.expect("it is answered");
+    let Acquired::Granted(held) = told else { panic!("{told:?}") };
+    assert!(held.token > before.token && held.lease_id != before.lease_id);
+    let Refusal::LeaseLost { fence, .. } =
+        refusal(bench.store.run(RenewLock { name: name("door"), pair: before }).await)
+    else {
+        panic!("it is lost")
+    };
+    assert_eq!(fence, held.token);
 }
 
 async fn tick<S: Store>(bench: &Bench<S>) {

@@ -181,6 +181,8 @@ async fn effects<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
             a_put_that_comes_after_a_newer_holders_delete_is_refused,
             a_delete_is_answered_again_and_its_holders_earlier_put_refused,
             an_ended_grant_is_remembered_and_then_forgotten,
+            a_fence_outlives_all_that_is_forgotten,
+            a_holders_name_inherits_nothing,
             sixty_four_writers_in_any_order_leave_the_highest;
         objects:
             a_holder_that_was_replaced_is_refused_before_the_new_one_wrote,

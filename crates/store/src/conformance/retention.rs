@@ -12,7 +12,7 @@ use super::Bench;
 
 /// Runs a round of forgetting all that is older than an hour. Answers what went, and in how many
 /// steps.
-async fn forget<S: Store>(bench: &Bench<S>) -> (u64, u64, u32) {
+pub(super) async fn forget<S: Store>(bench: &Bench<S>) -> (u64, u64, u32) {
     let keep = Retention::of_ms(KEEP_MS_MIN).expect("the shortest that is allowed");
     let now = bench.store.now();
     let (mut entries, mut answers, mut steps) = (0, 0, 0);

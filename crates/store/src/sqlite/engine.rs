@@ -14,6 +14,7 @@ use palisade_core::{
 use rusqlite::Connection;
 
 use crate::{
+    command::Command,
     failure::Failure,
     fault::Fault,
     lease_book::LeaseBook,
@@ -152,6 +153,15 @@ impl SqliteEngine {
             ask(&format!("PRAGMA max_page_count = {most}"))
         });
         limited.map(drop).map_err(|error| Failure::Unavailable(error.to_string()))
+    }
+
+    /// Whether a command only takes a place in the queue of a lock that another holds, so that
+    /// nothing is lost should it be decided a moment later.
+    pub fn can_wait(&self, command: &Command) -> bool {
+        let Command::AcquireLock(asked) = command else { return false };
+        let holding = self.lock_book.get(&asked.name).and_then(|lock| lock.holding.as_ref());
+        let others = holding.is_some_and(|held| held.request_id != asked.wish.request_id);
+        others && asked.wish.wait_ms > 0
     }
 
     /// Records the clock, for an orderly end: the time served until now counts.

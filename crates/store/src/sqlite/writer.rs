@@ -28,6 +28,9 @@ pub(super) struct Request {
 /// Most commands in a transaction, unless one request alone has more: whoever comes first waits
 /// for the last.
 const COMMANDS_MAX: usize = 1_000;
+/// For how long a batch of those who only join a queue waits for company. A queue moves at its
+/// holder's release, which would otherwise wait for a commit that nobody is in a hurry for.
+const PATIENCE: Duration = Duration::from_millis(1);
 /// How often the clock is recorded and spent jobs are given up, in ms.
 const TICK_MS: u64 = 1_000;
 
@@ -49,13 +52,7 @@ impl Writer {
                 Err(RecvTimeoutError::Timeout) => Vec::new(),
                 Err(RecvTimeoutError::Disconnected) => break,
             };
-            let mut commands: usize = waiting.iter().map(|request| request.commands.len()).sum();
-            while commands < COMMANDS_MAX
-                && let Ok(next) = requests.try_recv()
-            {
-                commands += next.commands.len();
-                waiting.push(next);
-            }
+            self.gather(requests, &mut waiting);
             let now = self.clock.now();
             let tick = waiting.is_empty() || now.since_ms(ticked_at) >= TICK_MS;
             if tick {
@@ -67,6 +64,30 @@ impl Writer {
         if let Err(failure) = self.engine.close(now) {
             tracing::warn!(%failure, "the clock could not be recorded at the end");
         }
+    }
+
+    /// Takes whatever else is waiting.
+    fn gather(&self, requests: &Receiver<Request>, waiting: &mut Vec<Request>) {
+        let mut commands: usize = waiting.iter().map(|request| request.commands.len()).sum();
+        let mut patience = Some(PATIENCE);
+        while commands < COMMANDS_MAX {
+            let next = match requests.try_recv() {
+                Ok(next) => next,
+                Err(_) if waiting.is_empty() || !self.all_can_wait(waiting) => break,
+                // Once: whoever joins must not wait for all who join after.
+                Err(_) => match patience.take().map(|time| requests.recv_timeout(time)) {
+                    Some(Ok(next)) => next,
+                    _ => break,
+                },
+            };
+            commands += next.commands.len();
+            waiting.push(next);
+        }
+    }
+
+    fn all_can_wait(&self, waiting: &[Request]) -> bool {
+        let mut commands = waiting.iter().flat_map(|request| &request.commands);
+        commands.all(|command| self.engine.can_wait(command))
     }
 
     /// Runs the waiting requests as one batch.

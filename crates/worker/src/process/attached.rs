@@ -18,6 +18,7 @@ use std::{
     process::Stdio,
 };
 
+use palisade_core::Timestamp;
 use rustix::{
     net::{
         RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -31,6 +32,7 @@ use super::{
     child::Child,
     nanny::Place,
     spawner::{self, SpawnError, Supervisor},
+    words::Order,
 };
 
 /// A child that keeps its caller's surroundings.
@@ -40,6 +42,9 @@ pub struct AttachedSpec {
     pub argv: Vec<OsString>,
     /// Variables beside those of the caller.
     pub environment: BTreeMap<String, String>,
+    /// Up to when it may run, as [`ChildControl::run_until`](super::ChildControl::run_until) says
+    /// it later; none: for ever.
+    pub run_until: Option<Timestamp>,
 }
 
 impl Supervisor {
@@ -68,7 +73,7 @@ impl Supervisor {
             command.process_group(0);
         }
         let nanny = spawner::start(command).await?;
-        send_descriptor(&ours, io::stdin().as_fd())?;
+        send_descriptor(&ours, io::stdin().as_fd(), spec.run_until)?;
         spawner::adopt(nanny, ours, None)
     }
 }
@@ -80,7 +85,13 @@ pub fn is_in_foreground() -> bool {
     stdin.is_terminal() && tcgetpgrp(&stdin).is_ok_and(|foreground| foreground == getpgrp())
 }
 
-fn send_descriptor(socket: &UnixStream, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+/// With the first order, so that a caller that is stopped here has either said both or neither, and
+/// without the descriptor nothing starts.
+fn send_descriptor(
+    socket: &UnixStream,
+    descriptor: BorrowedFd<'_>,
+    run_until: Option<Timestamp>,
+) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let descriptors = [descriptor];
@@ -88,7 +99,12 @@ fn send_descriptor(socket: &UnixStream, descriptor: BorrowedFd<'_>) -> io::Resul
         return Err(io::Error::other("a descriptor does not fit its message"));
     }
     // One byte goes with it: a message without bytes carries nothing.
-    sendmsg(socket, &[IoSlice::new(b"i")], &mut control, SendFlags::empty())?;
+    let order = run_until.map(|until| Order::RunUntil(until).line()).unwrap_or_default();
+    let bytes = [b"i", order.as_bytes()].concat();
+    let sent = sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, SendFlags::empty())?;
+    if sent != bytes.len() {
+        return Err(io::Error::other("a new socket took less than a line"));
+    }
     Ok(())
 }
 

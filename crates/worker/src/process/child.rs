@@ -2,6 +2,7 @@
 
 use std::{io::Write as _, os::unix::net::UnixStream, sync::Arc, time::Duration};
 
+use palisade_core::Timestamp;
 use rustix::process::Signal;
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader, Lines},
@@ -61,6 +62,13 @@ impl ChildControl {
     /// it when it is thawed.
     pub fn signal(&self, signal: Signal) {
         self.order(Order::Signal(signal.as_raw()));
+    }
+
+    /// Lets the whole tree run up to then, on [`crate::clock::BoottimeClock`], unless this is said
+    /// again: at that time it is stopped, whoever has been stopped meanwhile. Until it is said
+    /// for the first time it may run for ever.
+    pub fn run_until(&self, until: Timestamp) {
+        self.order(Order::RunUntil(until));
     }
 
     fn order(&self, order: Order) {

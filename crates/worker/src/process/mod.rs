@@ -12,13 +12,16 @@
 //! - the tool to the nanny: PDEATHSIG of SIGKILL, set by a second stage that then becomes the tool;
 //! - an *attached* child (a command under a lock) keeps its caller's terminal, standard streams and
 //!   environment; the nanny, which talks through its own standard input, is handed the caller's;
+//! - an attached child to what its caller last said of its lease: a caller that is stopped says
+//!   nothing, and then the nanny stops the child (`leash`);
 //! - what even so is left (nanny and worker both killed) is found by the next worker: see
 //!   [`leftovers`].
 //!
-//! Must not know: recipes, media, leases.
+//! Must not know: recipes, media, what a lease is.
 
 mod attached;
 mod child;
+mod leash;
 pub mod leftovers;
 mod nanny;
 mod record;

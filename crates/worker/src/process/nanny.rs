@@ -6,6 +6,7 @@ use std::{
     os::{fd::AsFd as _, unix::net::UnixStream, unix::process::CommandExt as _},
     path::PathBuf,
     process::{Command, ExitCode, Stdio},
+    time::Duration,
 };
 
 use rustix::process::{
@@ -17,10 +18,15 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
+use palisade_core::clock::Clock as _;
+
+use crate::clock::BoottimeClock;
+
 use super::{
     attached::receive_descriptor,
+    leash::{Leash, Pull},
     record::{self, Record},
-    signals::is_ignored,
+    signals::Keys,
     tree::{Identity, Selection},
     words::{Order, Report},
 };
@@ -156,6 +162,7 @@ struct Watch {
     place: Place,
     child: i32,
     tree: Selection,
+    leash: Leash,
     ended: Option<Report>,
 }
 
@@ -188,6 +195,7 @@ impl Watch {
             place: args.place.clone(),
             child,
             tree: Selection { below: vec![own], ..Selection::default() },
+            leash: Leash::default(),
             ended: None,
         })
     }
@@ -205,6 +213,8 @@ impl Watch {
         // A child that ended before the signal was caught.
         self.reap();
         while self.ended.is_none() {
+            let pull = self.leash.look(BoottimeClock.now());
+            self.pull(pull)?;
             tokio::select! {
                 biased;
                 order = orders.next_line() => match order.ok().flatten() {
@@ -221,6 +231,7 @@ impl Watch {
                 _ = termination.recv() => break,
                 // The terminal tells an attached command by itself, and that one decides.
                 () = keys.pressed() => if !self.place.is_attached() { break },
+                () = self.time_is_up() => {}
             }
         }
         let tree = self.tree.clone();
@@ -232,15 +243,22 @@ impl Watch {
     }
 
     /// Carries out an order.
-    fn obey(&self, order: Option<Order>) -> io::Result<Obeyed> {
+    fn obey(&mut self, order: Option<Order>) -> io::Result<Obeyed> {
         Ok(match order {
             Some(Order::Freeze) => {
+                self.leash.freeze();
                 self.tree.stop()?;
                 Obeyed::Say(Report::Frozen)
             }
             Some(Order::Thaw) => {
-                self.tree.thaw()?;
+                let pull = self.leash.thaw(BoottimeClock.now());
+                self.pull(pull)?;
                 Obeyed::Say(Report::Thawed)
+            }
+            Some(Order::RunUntil(until)) => {
+                let pull = self.leash.lengthened(until, BoottimeClock.now());
+                self.pull(pull)?;
+                Obeyed::Quietly
             }
             Some(Order::Signal(number)) => {
                 // Not reaped yet, so the pid is still its own.
@@ -253,6 +271,25 @@ impl Watch {
             }
             Some(Order::Kill) | None => Obeyed::EndItAll,
         })
+    }
+
+    fn pull(&self, pull: Pull) -> io::Result<()> {
+        match pull {
+            Pull::Stop => self.tree.stop(),
+            Pull::LetRun => self.tree.thaw(),
+            Pull::Nothing => Ok(()),
+        }
+    }
+
+    /// Waits until the leash is to be looked at again. The timer stands still while the machine is
+    /// suspended, and the leash's clock does not, so it never waits for long.
+    async fn time_is_up(&self) {
+        match self.leash.left_ms(BoottimeClock.now()) {
+            None => std::future::pending().await,
+            Some(left_ms) => {
+                tokio::time::sleep(Duration::from_millis(left_ms.clamp(1, 1_000))).await;
+            }
+        }
     }
 
     /// Takes note of all that have ended. Orphans of the tree end up here too.
@@ -270,38 +307,6 @@ fn report_of(status: WaitStatus) -> Report {
         (Some(code), _) => Report::Code(code),
         (None, Some(signal)) => Report::Signal(signal),
         (None, None) => Report::Code(i32::from(CANNOT_RUN)),
-    }
-}
-
-/// What a terminal sends to everybody in its foreground. One that was ignored from the start stays
-/// ignored.
-struct Keys([Option<tokio::signal::unix::Signal>; 3]);
-
-impl Keys {
-    fn listen() -> io::Result<Self> {
-        let listen = |number: Signal| {
-            if is_ignored(number) {
-                return Ok(None);
-            }
-            signal(SignalKind::from_raw(number.as_raw())).map(Some)
-        };
-        Ok(Self([listen(Signal::INT)?, listen(Signal::HUP)?, listen(Signal::QUIT)?]))
-    }
-
-    async fn pressed(&mut self) {
-        let [interrupt, hangup, quit] = &mut self.0;
-        tokio::select! {
-            () = next(interrupt) => {}
-            () = next(hangup) => {}
-            () = next(quit) => {}
-        }
-    }
-}
-
-async fn next(signal: &mut Option<tokio::signal::unix::Signal>) {
-    match signal {
-        Some(signal) => drop(signal.recv().await),
-        None => std::future::pending().await,
     }
 }
 

@@ -1,6 +1,8 @@
 //! What worker and nanny say to each other: one word a line, over the nanny's standard input,
 //! which is a socket.
 
+use palisade_core::Timestamp;
+
 /// What the worker wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
@@ -9,6 +11,8 @@ pub(super) enum Order {
     Kill,
     /// Pass this signal on to the tool itself.
     Signal(i32),
+    /// It may run up to then, on CLOCK_BOOTTIME.
+    RunUntil(Timestamp),
 }
 
 impl Order {
@@ -18,6 +22,7 @@ impl Order {
             Self::Thaw => "thaw\n".to_owned(),
             Self::Kill => "kill\n".to_owned(),
             Self::Signal(signal) => format!("signal {signal}\n"),
+            Self::RunUntil(until) => format!("until {}\n", until.0),
         }
     }
 
@@ -27,6 +32,7 @@ impl Order {
             None if line == "thaw" => Some(Self::Thaw),
             None if line == "kill" => Some(Self::Kill),
             Some(("signal", signal)) => signal.parse().ok().map(Self::Signal),
+            Some(("until", until)) => until.parse().ok().map(Timestamp).map(Self::RunUntil),
             _ => None,
         }
     }

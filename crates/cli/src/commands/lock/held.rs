@@ -6,7 +6,7 @@ use palisade_api::{
     ClientError, LockGuard,
     guard::{LockState, Loss},
 };
-use palisade_core::LockName;
+use palisade_core::{LockName, Timestamp};
 use palisade_worker::process::{
     AttachedSpec, Child, ChildControl, Exit, NannyCommand, Supervisor, is_in_foreground,
 };
@@ -43,7 +43,8 @@ pub(super) async fn run(
         ("PALISADE_SERVER".to_owned(), server.to_owned()),
     ]);
     let supervisor = Supervisor::new(NannyCommand::this_program(&[crate::NANNY]));
-    let spec = AttachedSpec { argv: command, environment };
+    let run_until = Some(*guard.trusted_until().borrow());
+    let spec = AttachedSpec { argv: command, environment, run_until };
     let ran = match supervisor.spawn_attached(spec).await {
         Ok(child) => watch_over(&guard, child, &mut signals).await,
         Err(error) => {
@@ -61,6 +62,9 @@ pub(super) async fn run(
 async fn watch_over(guard: &LockGuard, mut child: Child, signals: &mut PassedSignals) -> Ran {
     let control = child.control();
     let (state, mut changes) = (guard.state(), guard.changes());
+    // Should this process be stopped, the command must not run on when the lock has gone.
+    let mut trusted = guard.trusted_until();
+    trusted.mark_changed();
     // At a terminal, its keys reach the command without us.
     let keys_reach_it = is_in_foreground();
     let (mut frozen, mut loss, mut killed_for) = (false, None, None);
@@ -68,7 +72,8 @@ async fn watch_over(guard: &LockGuard, mut child: Child, signals: &mut PassedSig
     let mut next = Some(state.borrow().clone());
     let exit = loop {
         if let Some(now) = next.take() {
-            frozen = follow(guard.name(), &control, &now, frozen);
+            let until = *trusted.borrow();
+            frozen = follow(guard.name(), &control, (&now, until), frozen);
             if let LockState::Lost(why) = now {
                 loss = Some(why);
             }
@@ -80,6 +85,9 @@ async fn watch_over(guard: &LockGuard, mut child: Child, signals: &mut PassedSig
                 // The latest is what counts.
                 Err(RecvError::Lagged(_) | RecvError::Closed) => state.borrow().clone(),
             }),
+            Ok(()) = trusted.changed(), if loss.is_none() => {
+                control.run_until(*trusted.borrow_and_update());
+            }
             exit = child.wait() => break exit,
             signal = signals.next() => {
                 if frozen && ends(signal) {
@@ -95,10 +103,16 @@ async fn watch_over(guard: &LockGuard, mut child: Child, signals: &mut PassedSig
 }
 
 /// Does to the command what the lock's state demands. Answers whether it is frozen.
-fn follow(name: &LockName, control: &ChildControl, state: &LockState, frozen: bool) -> bool {
+fn follow(
+    name: &LockName,
+    control: &ChildControl,
+    (state, trusted_until): (&LockState, Timestamp),
+    frozen: bool,
+) -> bool {
     match state {
         LockState::Held => {
             if frozen {
+                control.run_until(trusted_until);
                 control.thaw();
                 say(name, "is confirmed again: the command goes on");
             }

@@ -1,4 +1,4 @@
-//! A store whose answers to claims can be held back after their commit, and which can be made to
+//! A store whose answers to claims and to requests for locks can be held back after their commit, and which can be made to
 //! fail.
 
 use std::sync::{Arc, Mutex};
@@ -27,7 +27,7 @@ impl Gate {
         Arc::new(Self { store, held: watch::Sender::new(None), failure: Mutex::new(None) })
     }
 
-    /// From now on answers to claims are held back.
+    /// From now on answers to claims and to requests for locks are held back.
     pub(crate) fn hold(&self) {
         self.held.send_replace(Some(0));
     }
@@ -55,9 +55,11 @@ impl Store for Gate {
         if let Some(failure) = failure {
             return vec![Err(failure); commands.len()];
         }
-        let claims = commands.iter().any(|command| matches!(command, Command::Claim(_)));
+        let held =
+            |command: &Command| matches!(command, Command::Claim(_) | Command::AcquireLock(_));
+        let held = commands.iter().any(held);
         let answers = self.store.execute(commands).await;
-        if claims {
+        if held {
             self.held.send_if_modified(|held| {
                 *held = held.map(|count| count + 1);
                 held.is_some()

@@ -2,6 +2,7 @@
 //! needs no tool, and a client that can say anything.
 
 pub(crate) mod gate;
+pub(crate) mod lossy;
 pub(crate) mod raw;
 pub(crate) mod receiver;
 
