@@ -1,6 +1,6 @@
 //! The records, and one command at a time upon them. Synchronous: the simulator drives it too.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use palisade_core::{
     Digest, JobId, LockName, Number, ObjectKey, RequestId, Timestamp,
@@ -26,6 +26,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct MemoryEngine {
     pub(super) counter: Number0,
+    /// Numbers that are drawn before the counter rises by itself.
+    pub(super) given: VecDeque<Number>,
     pub(super) jobs: BTreeMap<JobId, Job>,
     pub(super) blobs: BTreeMap<(Digest, Number), Blob>,
     pub(super) keepers: BTreeSet<(Keeper, Digest, Number)>,
@@ -73,10 +75,16 @@ impl MemoryEngine {
         Self { clock: now, life: 1, ..Self::default() }
     }
 
-    /// Draws the numbers after this one next, as another engine did.
+    /// Takes its next numbers from here: those that another engine has drawn for the same commands.
     #[cfg(all(test, feature = "postgres"))]
-    pub(crate) fn draw_after(&mut self, last: Number) {
-        self.counter.0 = last;
+    pub(crate) fn draw_these(&mut self, numbers: impl IntoIterator<Item = Number>) {
+        self.given.extend(numbers);
+    }
+
+    /// How many of them are left.
+    #[cfg(all(test, feature = "postgres"))]
+    pub(crate) fn undrawn(&self) -> usize {
+        self.given.len()
     }
 
     /// Runs one command.

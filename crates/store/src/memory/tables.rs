@@ -44,7 +44,7 @@ impl MemoryEngine {
 impl Tables for MemoryEngine {
     fn draw(&mut self) -> Result<Number, Fault> {
         self.wrote = true;
-        self.counter.0 = self.counter.0.next();
+        self.counter.0 = self.given.pop_front().unwrap_or_else(|| self.counter.0.next());
         Ok(self.counter.0)
     }
 
