@@ -15,7 +15,7 @@ use rustix::process::{
 };
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
-    signal::unix::{SignalKind, signal},
+    signal::unix::{self, SignalKind, signal},
 };
 
 use palisade_core::clock::Clock as _;
@@ -140,7 +140,11 @@ fn watch(args: &[OsString]) -> io::Result<()> {
         return Err(io::Error::other("the worker was gone before its tool was started"));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(Watch::start(&args)?.run())
+    runtime.block_on(async {
+        // Before the tool is started: a key pressed as soon as it runs must not end its nanny.
+        let signals = Signals::listen()?;
+        Watch::start(&args)?.run(signals).await
+    })
 }
 
 /// The second stage: binds itself to the nanny, then becomes the tool.
@@ -155,6 +159,23 @@ fn become_tool(args: &[OsString]) -> io::Result<()> {
     let error = Command::new(program).args(rest).exec();
     let text = format!("cannot start {}: {error}", program.display());
     Err(io::Error::new(error.kind(), text))
+}
+
+/// What the nanny hears of.
+struct Signals {
+    children: unix::Signal,
+    termination: unix::Signal,
+    keys: Keys,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        Ok(Self {
+            children: signal(SignalKind::child())?,
+            termination: signal(SignalKind::terminate())?,
+            keys: Keys::listen()?,
+        })
+    }
 }
 
 /// A nanny at work.
@@ -200,18 +221,13 @@ impl Watch {
         })
     }
 
-    async fn run(mut self) -> io::Result<()> {
-        let mut children = signal(SignalKind::child())?;
-        let mut termination = signal(SignalKind::terminate())?;
-        let mut keys = Keys::listen()?;
+    async fn run(mut self, mut signals: Signals) -> io::Result<()> {
         let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
         socket.set_nonblocking(true)?;
         // Written to directly: tokio's would not write before its reactor has seen that it can,
         // and a tool may have ended before the reactor has looked even once.
         let mut answers = socket.try_clone()?;
         let mut orders = BufReader::new(tokio::net::UnixStream::from_std(socket)?).lines();
-        // A child that ended before the signal was caught.
-        self.reap();
         while self.ended.is_none() {
             let pull = self.leash.look(BoottimeClock.now());
             self.pull(pull)?;
@@ -227,10 +243,10 @@ impl Watch {
                     // The worker is gone, or has let go of the child.
                     None => break,
                 },
-                _ = children.recv() => self.reap(),
-                _ = termination.recv() => break,
+                _ = signals.children.recv() => self.reap(),
+                _ = signals.termination.recv() => break,
                 // The terminal tells an attached command by itself, and that one decides.
-                () = keys.pressed() => if !self.place.is_attached() { break },
+                () = signals.keys.pressed() => if !self.place.is_attached() { break },
                 () = self.time_is_up() => {}
             }
         }
