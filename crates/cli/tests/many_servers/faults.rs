@@ -9,6 +9,8 @@ use super::crowd::Crowd;
 
 /// The pace of the faults: each second one.
 const PACE: Duration = Duration::from_secs(1);
+/// How often the crowd's progress is looked at.
+const LOOK: Duration = Duration::from_millis(20);
 /// Nothing takes longer.
 const LIMIT: Duration = Duration::from_mins(20);
 
@@ -18,7 +20,19 @@ pub(crate) async fn until_over(cluster: &mut Cluster, crowd: &Crowd, jobs: u64) 
     let work = async {
         let (mut ended, mut crashed) = (0, false);
         while !crowd.is_over() {
-            tokio::time::sleep(PACE).await;
+            let pause = tokio::time::sleep(PACE);
+            tokio::pin!(pause);
+            // The database crashes in the middle, whatever the servers' pace.
+            loop {
+                if !crashed && crowd.completed() >= jobs / 2 {
+                    crash_database();
+                    crashed = true;
+                }
+                tokio::select! {
+                    () = &mut pause => break,
+                    () = tokio::time::sleep(LOOK) => {}
+                }
+            }
             let index = ended as usize % cluster.servers();
             if ended % 3 == 2 {
                 cluster.server_at(index).terminate();
@@ -27,12 +41,10 @@ pub(crate) async fn until_over(cluster: &mut Cluster, crowd: &Crowd, jobs: u64) 
                 cluster.kill_server_at(index).await.expect("it ends");
             }
             ended += 1;
-            if !crashed && crowd.completed() >= jobs / 2 {
-                crash_database();
-                crashed = true;
-            }
             // While the database is away a server cannot start; whoever runs it tries again.
-            while cluster.start_server_at(index).await.is_err() {}
+            while cluster.start_server_at(index).await.is_err() {
+                tokio::time::sleep(LOOK).await;
+            }
         }
         assert!(crashed, "the database crashed in the middle");
         ended
