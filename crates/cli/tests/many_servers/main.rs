@@ -26,7 +26,7 @@ async fn three_servers() -> Option<Stage> {
 }
 
 /// How many jobs, unless `PALISADE_TEST_JOBS` says otherwise.
-const JOBS: u64 = 3_000;
+const JOBS: u64 = 20_000;
 const CLIENTS: usize = 32;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
