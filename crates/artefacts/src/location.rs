@@ -82,6 +82,17 @@ impl Location {
         })
     }
 
+    /// Opens it to read alone: of a folder that others write to, or of a copy, nothing is changed.
+    pub async fn open_as_found(
+        &self,
+        environment: &[(String, String)],
+    ) -> Result<Opened, OpenError> {
+        let Self::Folder(folder) = self else { return self.open(environment).await };
+        let name = format!("file://{}", folder.display());
+        let blobs = Arc::new(LocalBlobs::as_found(folder.clone()));
+        Ok(Opened { name, blobs, bucket: None })
+    }
+
     /// Opens it, and tries out what it really does: for whoever trusts it with a fence.
     pub async fn open_proven(
         &self,

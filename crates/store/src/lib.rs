@@ -18,9 +18,11 @@ pub mod ops;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod query;
+pub mod snapshot;
 pub mod sqlite;
 pub mod store;
 pub mod tables;
 
 pub use failure::Failure;
+pub use snapshot::Snapshot;
 pub use store::{Store, StoreExt};

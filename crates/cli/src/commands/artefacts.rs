@@ -59,8 +59,7 @@ impl ArtefactArgs {
     /// The place that was named. Not parsed with the flags: what is refused there is repeated,
     /// and it may hold a secret that does not belong there.
     pub(crate) fn location(&self) -> anyhow::Result<Option<Location>> {
-        let parse = |text: &String| text.parse().map_err(|error: Invalid| Usage(error.to_string()));
-        Ok(self.artefacts.as_ref().map(parse).transpose()?)
+        self.artefacts.as_deref().map(parse_location).transpose()
     }
 
     /// Opens the place for blobs; a bucket is tried out first, and refused if it lies.
@@ -91,6 +90,11 @@ impl ArtefactArgs {
         let presign = is_on.then(|| Duration::from_millis(self.presign_for.ms()));
         Ok(ServerConfig { presign, artefacts: self.shared()?, collection, ..config })
     }
+}
+
+/// Reads the address of a place for blobs.
+pub(crate) fn parse_location(text: &str) -> anyhow::Result<Location> {
+    Ok(text.parse().map_err(|error: Invalid| Usage(error.to_string()))?)
 }
 
 /// The environment, as far as it is text.

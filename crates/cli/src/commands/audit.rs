@@ -1,16 +1,12 @@
-//! `audit`: the invariants of a data directory, looked at from outside.
+//! `audit`: the invariants of a store and its blobs, looked at from outside.
 //!
-//! Exit codes: 0 all is as it must be, 1 findings, 2 the directory cannot be read.
+//! Exit codes: 0 all is as it must be, 1 findings, 2 the store cannot be read.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{collections::BTreeMap, path::PathBuf, process::ExitCode};
 
 use anyhow::Context;
 use futures_util::TryStreamExt;
-use palisade_artefacts::{Blobs, ByteRange, LocalBlobs, Place};
+use palisade_artefacts::{Blobs, ByteRange, Location, Place};
 use palisade_audit::records::{Checker, Violation};
 use palisade_core::{
     Digest,
@@ -18,17 +14,34 @@ use palisade_core::{
     job::Job,
     object::{Content, Object},
 };
-use palisade_store::{fault::Fault, sqlite::Snapshot};
+use palisade_store::{
+    Snapshot,
+    fault::Fault,
+    postgres::{Address, PostgresSnapshot},
+    sqlite::SqliteSnapshot,
+};
 use serde::Serialize;
 
-use crate::{args::Common, exit, output};
+use crate::{
+    args::Common,
+    exit::{self, Usage},
+    output,
+};
+
+use super::artefacts::{environment, parse_location};
 
 /// Flags of `audit`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AuditArgs {
     /// The data directory, or a copy of it.
-    #[arg(long, value_name = "DIR")]
-    data: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "store")]
+    data: Option<PathBuf>,
+    /// The PostgreSQL that keeps the records, as `serve --store` has it; a standby will do.
+    #[arg(long, env = "PALISADE_STORE", value_name = "URL", hide_env_values = true)]
+    store: Option<String>,
+    /// Where the blobs are, as `serve --artefacts` has it; in the data directory if not given.
+    #[arg(long, env = "PALISADE_ARTEFACTS", value_name = "URL")]
+    artefacts: Option<String>,
     /// Look at the length of each blob alone, and do not read its bytes.
     #[arg(long)]
     quick: bool,
@@ -54,6 +67,9 @@ impl From<Violation> for Finding {
 /// What was looked at, and what was found.
 #[derive(Debug, Default, Serialize)]
 struct Report {
+    /// Where the records were, and where the blobs.
+    store: String,
+    artefacts: String,
     jobs: u64,
     entries: u64,
     locks: u64,
@@ -74,19 +90,51 @@ struct Named {
 }
 
 pub(crate) async fn run(args: AuditArgs, common: Common) -> anyhow::Result<ExitCode> {
-    let folder = args.data.clone();
-    let read = tokio::task::spawn_blocking(move || look_at_records(&folder)).await;
-    let (mut report, named) = read.context("reading the records panicked")??;
-    let blobs = LocalBlobs::as_found(args.data.join("blobs"));
+    let blobs = args.location()?.open_as_found(&environment()).await?;
+    let (store, records) = args.records().await?;
+    let looked = tokio::task::spawn_blocking(move || look_at_records(&*records()?)).await;
+    let (mut report, named) = looked.context("reading the records panicked")??;
+    (report.store, report.artefacts) = (store, blobs.name);
+    let blobs = blobs.blobs;
     for (digest, named) in &named {
         report.blobs += 1;
-        if let Some(evidence) = look_at_blob(&blobs, *digest, named, args.quick).await {
+        if let Some(evidence) = look_at_blob(&*blobs, *digest, named, args.quick).await {
             let (rule, record) = (named.rule, named.record.clone());
             report.findings.push(Finding { rule, record, evidence });
         }
     }
     show(&report, common.json);
     Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::FAILED) })
+}
+
+/// Opens records, where it may block.
+type Open = Box<dyn FnOnce() -> anyhow::Result<Box<dyn Snapshot>> + Send>;
+
+impl AuditArgs {
+    /// Where the records are, and how they are opened.
+    async fn records(&self) -> anyhow::Result<(String, Open)> {
+        if let Some(url) = &self.store {
+            let address = Address::parse(url)?;
+            let snapshot = PostgresSnapshot::open(&address).await?;
+            let records: Box<dyn Snapshot + Send> = Box::new(snapshot);
+            return Ok((address.shown(), Box::new(move || Ok(records as Box<dyn Snapshot>))));
+        }
+        let folder = self.data.clone().context("no store is named")?;
+        let name = folder.display().to_string();
+        Ok((name, Box::new(move || Ok(Box::new(SqliteSnapshot::open(&folder)?)))))
+    }
+
+    /// Where the blobs are.
+    fn location(&self) -> anyhow::Result<Location> {
+        match (&self.artefacts, &self.data) {
+            (Some(text), _) => parse_location(text),
+            (None, Some(data)) => Ok(Location::Folder(data.join("blobs"))),
+            (None, None) => {
+                let message = "--artefacts or --data must say where the blobs are";
+                Err(Usage(message.to_owned()).into())
+            }
+        }
+    }
 }
 
 fn show(report: &Report, json: bool) {
@@ -98,8 +146,10 @@ fn show(report: &Report, json: bool) {
         output::line(&format!("{}  {}: {}", found.rule, found.record, found.evidence));
     }
     output::note(&format!(
-        "{} job(s), {} journal entries, {} lock(s), {} object(s), {} notification(s), {} blob(s): \
-         {} finding(s)",
+        "{}, blobs in {}: {} job(s), {} journal entries, {} lock(s), {} object(s), \
+         {} notification(s), {} blob(s): {} finding(s)",
+        report.store,
+        report.artefacts,
         report.jobs,
         report.entries,
         report.locks,
@@ -113,8 +163,7 @@ fn show(report: &Report, json: bool) {
 type Looked = (Report, BTreeMap<Digest, Named>);
 
 /// Everything that the database alone can tell.
-fn look_at_records(folder: &Path) -> anyhow::Result<Looked> {
-    let snapshot = Snapshot::open(folder)?;
+fn look_at_records(snapshot: &dyn Snapshot) -> anyhow::Result<Looked> {
     let mut checker = Checker::new(snapshot.counter()?);
     let (mut report, mut named) = (Report::default(), BTreeMap::new());
     let mut corrupt = Vec::new();
@@ -217,7 +266,7 @@ fn note(
 
 /// What is wrong with a blob, if something is.
 async fn look_at_blob(
-    blobs: &LocalBlobs,
+    blobs: &dyn Blobs,
     digest: Digest,
     named: &Named,
     quick: bool,

@@ -12,7 +12,7 @@ use palisade_audit::report::File;
 use palisade_audit::timeline::{Collector, Timeline};
 use palisade_core::job::{Job, JobState};
 use palisade_core::{Timestamp, history::Event};
-use palisade_store::sqlite::Snapshot;
+use palisade_store::{Snapshot as _, sqlite::SqliteSnapshot};
 
 use super::{DiagnoseArgs, exit_code, show, wanted_resources};
 use crate::args::Common;
@@ -99,7 +99,7 @@ impl Source {
         let mut translator = Translator::default();
         match self {
             Self::Folder(folder) => {
-                Snapshot::open(folder)?.journal(&mut |position, event| {
+                SqliteSnapshot::open(folder)?.journal(&mut |position, event| {
                     noting(event);
                     translator.push(position, event, &mut *sink);
                 })?;
@@ -125,7 +125,7 @@ impl Source {
 }
 
 fn queue_of_folder(folder: &std::path::Path) -> anyhow::Result<(Queue, Timestamp)> {
-    let snapshot = Snapshot::open(folder)?;
+    let snapshot = SqliteSnapshot::open(folder)?;
     let mut queue = Queue::default();
     snapshot.jobs(&mut |_, job| {
         // One that cannot be read is `audit`'s matter.

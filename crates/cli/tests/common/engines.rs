@@ -25,15 +25,19 @@ impl Shared {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("t{}_{count}", std::process::id());
-        let sql = format!("CREATE DATABASE {name}");
-        #[expect(clippy::disallowed_methods, reason = "the tests' own tool")]
-        let made = Command::new("psql").args([&self.store, "-qc", &sql]).output();
-        let made = made.expect("psql starts");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        psql(&self.store, &format!("CREATE DATABASE {name}"));
         let store = self.store.replacen("/palisade?", &format!("/{name}?"), 1);
         let artefacts = self.artefacts.replacen("/own?", &format!("/{name}?"), 1);
         ["--store", &store, "--artefacts", &artefacts].map(str::to_owned).into()
     }
+}
+
+/// Has a database do something.
+pub fn psql(store: &str, sql: &str) {
+    #[expect(clippy::disallowed_methods, reason = "the tests' own tool")]
+    let done = Command::new("psql").args([store, "-v", "ON_ERROR_STOP=1", "-qc", sql]).output();
+    let done = done.expect("psql starts");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
 /// Flags for a server of a suite that runs on both kinds of engines.

@@ -2,10 +2,12 @@
 //! them. Runs where `scripts/with-cluster` has started what they have in common.
 #![expect(clippy::print_stderr, reason = "a test says what it skipped, and what it saw")]
 
+mod audits;
 #[path = "../common/mod.rs"]
 mod common;
 mod crowd;
 mod faults;
+mod versions;
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -13,16 +15,17 @@ use common::{PROGRAM, Stage, completed, engines::Shared};
 
 use crowd::Crowd;
 
-/// Three servers and what they share. None: it is not there, which the test says loudly.
-async fn three_servers() -> Option<Stage> {
+/// Three servers, and the flags that say what they share. None: it is not there, which the test says
+/// loudly.
+async fn three_servers() -> Option<(Stage, Vec<String>)> {
     let Some(shared) = Shared::of_environment() else {
         eprintln!("SKIPPED: runs under scripts/with-cluster, as `make test` has it");
         return None;
     };
     let flags = shared.flags();
-    let flags: Vec<_> = flags.iter().map(String::as_str).collect();
+    let texts: Vec<_> = flags.iter().map(String::as_str).collect();
     let dir = tempfile::tempdir().expect("a temporary folder");
-    Some(Stage::set_many(Path::new(PROGRAM), dir, 3, &flags).await)
+    Some((Stage::set_many(Path::new(PROGRAM), dir, 3, &texts).await, flags))
 }
 
 /// How many jobs, unless `PALISADE_TEST_JOBS` says otherwise.
@@ -31,15 +34,26 @@ const CLIENTS: usize = 32;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_killed_every_second_and_a_database_that_crashes_lose_nothing() {
-    let Some(mut stage) = three_servers().await else { return };
+    let Some((mut stage, flags)) = three_servers().await else { return };
     let jobs =
         std::env::var("PALISADE_TEST_JOBS").map_or(JOBS, |text| text.parse().expect("number"));
     let crowd = Crowd::gather(&stage, jobs).await;
     let working = crowd.work(CLIENTS);
+    let audited = tokio::spawn(audits::in_the_middle(flags.clone(), crowd.clone(), jobs / 4));
     let killed = faults::until_over(&mut stage.cluster, &crowd, jobs).await;
     for client in working {
         client.await.expect("a client does not panic");
     }
+    audited.await.expect("it is in order while it is served");
+    let attempts = all_is_done_once(&stage, &crowd, jobs).await;
+    audits::in_order(flags, jobs).await;
+    eprintln!("{jobs} jobs, {attempts} attempts, {killed} servers killed or asked to end");
+    assert!(killed > 2, "there were faults");
+}
+
+/// Every job that was acknowledged is there and complete, by one token that everybody was told, and
+/// tokens rose. Answers how many attempts there were.
+async fn all_is_done_once(stage: &Stage, crowd: &Crowd, jobs: u64) -> usize {
     let seen = crowd.seen();
     assert_eq!(seen.submitted.len() as u64, jobs, "every acknowledged submission is known");
     let ids: std::collections::BTreeSet<_> = seen.submitted.values().collect();
@@ -57,13 +71,12 @@ async fn servers_killed_every_second_and_a_database_that_crashes_lose_nothing() 
     }
     let unique: BTreeMap<_, _> = seen.granted.iter().map(|grant| (grant.1, &grant.0)).collect();
     assert_eq!(unique.len(), seen.granted.len(), "no token was granted twice");
-    eprintln!("{jobs} jobs, {attempts} attempts, {killed} servers killed or asked to end");
-    assert!(killed > 2, "there were faults");
+    attempts
 }
 
 #[tokio::test]
 async fn a_real_export_outlives_the_server_that_granted_it() {
-    let Some(mut stage) = three_servers().await else { return };
+    let Some((mut stage, _)) = three_servers().await else { return };
     let clip = stage.clip("clip.mp4", 6).await;
     let worker = stage.worker("worker");
     let submitted = stage.submit("slow", &clip).await;
@@ -76,7 +89,7 @@ async fn a_real_export_outlives_the_server_that_granted_it() {
 /// A wait at one server hears of what was committed through another.
 #[tokio::test]
 async fn a_wait_at_one_server_ends_with_the_completion_at_another() {
-    let Some(stage) = three_servers().await else { return };
+    let Some((stage, _)) = three_servers().await else { return };
     let crowd = Crowd::gather(&stage, 1).await;
     let url = format!("http://{}", stage.cluster.address_of(2));
     let elsewhere = palisade_api::Client::new(&url).expect("an address");

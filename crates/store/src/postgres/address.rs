@@ -141,7 +141,7 @@ impl Address {
     }
 
     /// The database, for messages: no password is in it.
-    pub(super) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         let hosts: Vec<_> =
             self.config.get_hosts().iter().map(|host| format!("{host:?}")).collect();
         let name = self.config.get_dbname().unwrap_or("(its user's)");

@@ -73,6 +73,19 @@ pub enum OpenError {
         /// The newest that is known here.
         known: i64,
     },
+    /// The schema is not there, or older than what is to be read.
+    #[error(
+        "the schema of {place} is at version {found}, and this program reads {known}: a server of \
+         its own version brings it up to date"
+    )]
+    TooOld {
+        /// The database.
+        place: String,
+        /// The schema's version; 0: there is none.
+        found: i64,
+        /// The one that is read here.
+        known: i64,
+    },
     /// The database could not be reached or read.
     #[error("the database {place} cannot be used")]
     Database {
@@ -129,7 +142,7 @@ fn as_fault(trouble: Trouble) -> Fault {
     }
 }
 
-fn pool(address: &Address, size: usize) -> Result<Pool, Fault> {
+pub(super) fn pool(address: &Address, size: usize) -> Result<Pool, Fault> {
     let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let manager = Manager::from_config(address.config.clone(), address.tls(), recycling);
     let built = Pool::builder(manager)
@@ -160,10 +173,8 @@ async fn migrate(address: &Address) -> Result<(), OpenError> {
         client.batch_execute(&alone).await.map_err(fault).map_err(database)?;
         let schema = |source| OpenError::Schema { place: place.clone(), source: Box::new(source) };
         let runner = migrations::migrations::runner().set_abort_missing(false);
-        let known =
-            runner.get_migrations().iter().map(refinery::Migration::version).max().unwrap_or(0);
+        let known = known_version();
         let found = version(&client).await.map_err(database)?;
-        let known = i64::from(known);
         if found > known + 1 {
             return Err(OpenError::TooNew { place: place.clone(), found, known });
         }
@@ -177,6 +188,28 @@ async fn migrate(address: &Address) -> Result<(), OpenError> {
     drop(client);
     let _ = driver.await;
     migrated
+}
+
+/// The newest version of the schema that is known here.
+fn known_version() -> i64 {
+    let runner = migrations::migrations::runner();
+    let versions = runner.get_migrations().iter().map(refinery::Migration::version);
+    i64::from(versions.max().unwrap_or(0))
+}
+
+/// Whether the schema that is there can be read: as known here, or one step ahead.
+pub(super) async fn readable(
+    client: &tokio_postgres::Client,
+    place: &str,
+) -> Result<(), OpenError> {
+    let place = place.to_owned();
+    let (known, found) = (known_version(), version(client).await);
+    match found {
+        Err(source) => Err(OpenError::Database { place, source }),
+        Ok(found) if found > known + 1 => Err(OpenError::TooNew { place, found, known }),
+        Ok(found) if found < known => Err(OpenError::TooOld { place, found, known }),
+        Ok(_) => Ok(()),
+    }
 }
 
 /// The version of the schema that is there; 0 for none.

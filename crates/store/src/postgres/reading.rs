@@ -26,8 +26,8 @@ use super::{
     values::{Columns, count, fault, int},
 };
 
-const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-const NEWEST_BLOB: &str = "SELECT generation, digest, state, size_bytes FROM blobs \
+pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+pub(super) const NEWEST_BLOB: &str = "SELECT generation, digest, state, size_bytes FROM blobs \
     WHERE digest = $1 ORDER BY generation DESC LIMIT 1";
 const LOCKS: &str = "SELECT fence, name, holding FROM locks WHERE name >= $1 AND name > $2 \
     AND starts_with(name, $1) ORDER BY name LIMIT $3";
@@ -115,7 +115,7 @@ async fn answer(client: &Client, query: &Query) -> Result<View, Fault> {
     })
 }
 
-async fn select(
+pub(super) async fn select(
     client: &Client,
     sql: &str,
     values: &[&(dyn ToSql + Sync)],

@@ -35,5 +35,5 @@ pub use batch::Batch;
 pub use engine::{ChangedLeases, GAP_MS, SqliteEngine};
 pub use high_water::raise_tokens;
 pub use open::{OpenError, Place};
-pub use snapshot::Snapshot;
+pub use snapshot::SqliteSnapshot;
 pub use store::SqliteStore;

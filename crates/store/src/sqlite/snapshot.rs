@@ -1,5 +1,4 @@
-//! The records as they lie on the disk at one moment, for an audit: of a copy, or of a folder that
-//! another process serves meanwhile. Nothing is written, and nobody is held up.
+//! The records of a data folder as they lie on the disk at one moment.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -14,7 +13,11 @@ use palisade_core::{
 };
 use rusqlite::Connection;
 
-use crate::{fault::Fault, query::Page};
+use crate::{
+    fault::Fault,
+    query::Page,
+    snapshot::{ROWS_AT_ONCE, Snapshot},
+};
 
 use super::{
     open::{self, OpenError, Place},
@@ -22,16 +25,13 @@ use super::{
     values::{Columns, fault},
 };
 
-/// Entries of the journal that are read at once.
-const ENTRIES_AT_ONCE: usize = 1_000;
-
 /// A read of one moment. Renewals that live in the serving process's memory are not in it.
 #[derive(Debug)]
-pub struct Snapshot {
+pub struct SqliteSnapshot {
     connection: Connection,
 }
 
-impl Snapshot {
+impl SqliteSnapshot {
     /// Opens the records of a data folder, as they are now.
     pub fn open(folder: &Path) -> Result<Self, OpenError> {
         let place = Place::Folder(folder.to_owned()).to_string();
@@ -45,19 +45,32 @@ impl Snapshot {
         Ok(Self { connection })
     }
 
-    /// The last number that was drawn.
-    pub fn counter(&self) -> Result<Number, Fault> {
+    fn pages<T>(
+        &self,
+        list: impl Fn(&Connection, &Page) -> Result<Vec<T>, Fault>,
+        name: impl Fn(&T) -> String,
+        sink: &mut dyn FnMut(&T),
+    ) -> Result<(), Fault> {
+        let mut page = Page { limit: ROWS_AT_ONCE, ..Page::default() };
+        loop {
+            let all = list(&self.connection, &page)?;
+            let Some(last) = all.last() else { return Ok(()) };
+            page.after = Some(name(last));
+            all.iter().for_each(&mut *sink);
+        }
+    }
+}
+
+impl Snapshot for SqliteSnapshot {
+    fn counter(&self) -> Result<Number, Fault> {
         Ok(Meta::read(&self.connection)?.counter)
     }
 
-    /// How far the store's clock had come.
-    pub fn clock(&self) -> Result<Timestamp, Fault> {
+    fn clock(&self) -> Result<Timestamp, Fault> {
         Ok(Meta::read(&self.connection)?.clock)
     }
 
-    /// Every job, by its id. One that cannot be read is told as [`Fault::Corrupt`], and the others
-    /// follow.
-    pub fn jobs(&self, sink: &mut dyn FnMut(JobId, Result<Job, Fault>)) -> Result<(), Fault> {
+    fn jobs(&self, sink: &mut dyn FnMut(JobId, Result<Job, Fault>)) -> Result<(), Fault> {
         let sql = "SELECT id FROM jobs UNION SELECT job FROM attempts ORDER BY 1";
         let mut statement = self.connection.prepare(sql).map_err(fault)?;
         let mut rows = statement.query([]).map_err(fault)?;
@@ -72,11 +85,10 @@ impl Snapshot {
         Ok(())
     }
 
-    /// All that the journal still has, in its order, with each entry's position.
-    pub fn journal(&self, sink: &mut dyn FnMut(u64, &Event)) -> Result<(), Fault> {
+    fn journal(&self, sink: &mut dyn FnMut(u64, &Event)) -> Result<(), Fault> {
         let mut position = 0;
         loop {
-            let entries = journal::after(&self.connection, position, ENTRIES_AT_ONCE)?;
+            let entries = journal::after(&self.connection, position, ROWS_AT_ONCE)?;
             let Some((last, _)) = entries.last() else { return Ok(()) };
             position = *last;
             for (at, event) in &entries {
@@ -85,65 +97,43 @@ impl Snapshot {
         }
     }
 
-    /// Every lock, by its name, without those who wait.
-    pub fn locks(&self, sink: &mut dyn FnMut(&Lock)) -> Result<(), Fault> {
+    fn locks(&self, sink: &mut dyn FnMut(&Lock)) -> Result<(), Fault> {
         self.pages(lock::list, |lock: &Lock| lock.name.to_string(), sink)
     }
 
-    /// What is kept of the locks' grants, by rising token.
-    pub fn lock_grants(&self, sink: &mut dyn FnMut(&LockGrant)) -> Result<(), Fault> {
+    fn lock_grants(&self, sink: &mut dyn FnMut(&LockGrant)) -> Result<(), Fault> {
         let mut after = Number::ZERO;
         loop {
-            let grants = lock::grants_after(&self.connection, after, ENTRIES_AT_ONCE)?;
+            let grants = lock::grants_after(&self.connection, after, ROWS_AT_ONCE)?;
             let Some(last) = grants.last() else { return Ok(()) };
             after = last.pair.token;
             grants.iter().for_each(&mut *sink);
         }
     }
 
-    /// Every fenced object, by its key, tombstones too.
-    pub fn objects(&self, sink: &mut dyn FnMut(&Object)) -> Result<(), Fault> {
+    fn objects(&self, sink: &mut dyn FnMut(&Object)) -> Result<(), Fault> {
         self.pages(object::list_all, |object: &Object| object.key.to_string(), sink)
     }
 
-    /// Everybody who wants to be told, by id.
-    pub fn endpoints(&self) -> Result<Vec<Endpoint>, Fault> {
+    fn endpoints(&self) -> Result<Vec<Endpoint>, Fault> {
         outbox::endpoints(&self.connection)
     }
 
-    /// Every notification, by rising number.
-    pub fn deliveries(&self, sink: &mut dyn FnMut(&Delivery)) -> Result<(), Fault> {
+    fn deliveries(&self, sink: &mut dyn FnMut(&Delivery)) -> Result<(), Fault> {
         let mut after = Number::ZERO;
         loop {
-            let rows = outbox::after(&self.connection, after, ENTRIES_AT_ONCE)?;
+            let rows = outbox::after(&self.connection, after, ROWS_AT_ONCE)?;
             let Some(last) = rows.last() else { return Ok(()) };
             after = last.number;
             rows.iter().for_each(&mut *sink);
         }
     }
 
-    /// The publications that are due, by their submissions, each with its job.
-    pub fn publications_due(&self) -> Result<BTreeMap<Number, JobId>, Fault> {
+    fn publications_due(&self) -> Result<BTreeMap<Number, JobId>, Fault> {
         Ok(publication::due(&self.connection, usize::MAX)?.into_iter().collect())
     }
 
-    fn pages<T>(
-        &self,
-        list: impl Fn(&Connection, &Page) -> Result<Vec<T>, Fault>,
-        name: impl Fn(&T) -> String,
-        sink: &mut dyn FnMut(&T),
-    ) -> Result<(), Fault> {
-        let mut page = Page { limit: ENTRIES_AT_ONCE, ..Page::default() };
-        loop {
-            let all = list(&self.connection, &page)?;
-            let Some(last) = all.last() else { return Ok(()) };
-            page.after = Some(name(last));
-            all.iter().for_each(&mut *sink);
-        }
-    }
-
-    /// A digest's newest generation.
-    pub fn blob(&self, digest: Digest) -> Result<Option<Blob>, Fault> {
+    fn blob(&self, digest: Digest) -> Result<Option<Blob>, Fault> {
         blob::newest(&self.connection, digest)
     }
 }

@@ -32,6 +32,9 @@ pub(in crate::postgres) const LIST: &str = select!(
     "outbox o WHERE o.endpoint = $1 AND o.number < $2 \
      AND ($3::text IS NULL OR o.standing = $3) ORDER BY o.number DESC LIMIT $4"
 );
+/// All of them, by rising number.
+pub(in crate::postgres) const AFTER: &str =
+    select!("outbox o WHERE o.number > $1 ORDER BY o.number LIMIT $2");
 const FIND: &str =
     select!("outbox o WHERE o.number = ANY($1::bigint[]) ORDER BY o.number FOR UPDATE");
 const OPEN_OF_JOBS: &str = select!(
