@@ -25,6 +25,7 @@ use crate::{
     timeline::{Collector, Timeline},
 };
 
+pub use locks::lock_resource;
 pub use queue::{Queue, QueuedJob};
 
 /// Closed attempts that are remembered for what comes late of them.
@@ -58,11 +59,8 @@ pub fn timelines<'e>(
     tell_all(entries.clone(), &mut |entry| {
         names.insert(entry.resource.to_owned());
     });
-    let mut collector = Collector::new(names.iter().map(String::as_str), Vec::new());
-    tell_all(entries, &mut |entry| {
-        // Drawn without its length, a lease lasts until an entry says otherwise.
-        collector.push(&Entry { ttl_ms: None, ..*entry });
-    });
+    let mut collector = Collector::of_journal(names.iter().map(String::as_str));
+    tell_all(entries, &mut |entry| collector.push(entry));
     collector.finish(findings)
 }
 
@@ -81,6 +79,8 @@ pub struct Translator {
     closed: VecDeque<Number>,
     /// Locks of which a grant is open.
     held: BTreeSet<LockName>,
+    /// Places in queues that were told of, and are not given up yet.
+    waiting: BTreeSet<Number>,
 }
 
 /// What is known of an attempt.
@@ -92,6 +92,8 @@ struct Known {
     granted_at: Timestamp,
     lapsed: bool,
     closed: Option<Ended>,
+    /// It was told that it had lost what it held.
+    hears_of_loss: bool,
 }
 
 /// How an attempt, or a grant of a lock, ended.
@@ -190,7 +192,7 @@ impl Translator {
             }
             What::Closed { token, reason, .. } => self.close(*token, *reason, &mut telling),
             What::Refused { verb, token, code, .. } => {
-                if let Some(known) = self.attempts.get(token) {
+                if let Some(known) = self.attempts.get_mut(token) {
                     refuse(known, &event.subject, (verb, *token, code), &mut telling);
                 }
             }
@@ -204,6 +206,7 @@ impl Translator {
             What::LockGranted { .. }
             | What::LockClosed { .. }
             | What::LockWaiting { .. }
+            | What::LockLeft { .. }
             | What::ObjectWritten { .. } => self.push_of_lock(event, &mut telling),
             // What concerns no attempt, or says no more than the entries beside it.
             What::Submitted { .. }
@@ -211,7 +214,6 @@ impl Translator {
             | What::Suspected { .. }
             | What::Moved { .. }
             | What::Retried
-            | What::LockLeft { .. }
             | What::ObjectRaised { .. }
             | What::Released
             // What was told to others afterwards changes nothing of the attempts.
@@ -232,7 +234,9 @@ impl Translator {
         telling: &mut Telling<'_>,
     ) {
         let granted_at = telling.at;
-        let known = Known { worker, resource, granted_at, lapsed: false, closed: None };
+        let hears_of_loss = false;
+        let known =
+            Known { worker, resource, granted_at, lapsed: false, closed: None, hears_of_loss };
         let entry = Entry {
             ttl_ms: Some(ttl_ms),
             token: Some(token.get()),
@@ -274,7 +278,7 @@ impl Translator {
 /// A verb that came too late. Of an attempt that was given up in good order (its job cancelled, or
 /// outrun by a backup) that is no fault; of one that was lost it is the pauser's last act.
 fn refuse(
-    known: &Known,
+    known: &mut Known,
     subject: &Subject,
     (verb, token, code): (&str, Number, &str),
     telling: &mut Telling<'_>,
@@ -290,12 +294,15 @@ fn refuse(
         (Subject::Job(_), "complete") => {
             telling.say_effect(known, EventKind::Refused, token, (COMPLETION, Some(code)));
         }
-        // It had worked until then.
+        // It had worked until then, unless it knew already: then it only tidies up.
         (Subject::Job(_), "fail") | (Subject::Lock(_), "release") => {
-            telling.say(known, EventKind::Progress);
+            if !known.hears_of_loss {
+                telling.say(known, EventKind::Progress);
+            }
         }
         // It hears of its loss.
         (Subject::Lock(_), "renew") => {
+            known.hears_of_loss = true;
             let entry = telling.entry(known, EventKind::RenewFailed);
             (telling.sink)(&Entry { detail: Some("lost"), ..entry });
         }

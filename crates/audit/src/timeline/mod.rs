@@ -109,6 +109,8 @@ pub struct Mark {
 pub struct Lane {
     /// Its name.
     pub worker: String,
+    /// Where it waited for the resource.
+    pub waits: Vec<Stretch>,
     /// Its leases.
     pub windows: Vec<Window>,
     /// Where it was at work without one.

@@ -1,9 +1,10 @@
-//! `history`: a job's journal, and what it tells of faults.
+//! `history` and `timeline`: the journal of a job or of a lock, what it tells of faults, and its
+//! picture.
 
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::bail;
-use palisade_api::wire::EventView;
+use palisade_api::wire::{EventView, HistoryView};
 use palisade_audit::{
     findings::Findings,
     own,
@@ -11,17 +12,35 @@ use palisade_audit::{
     report::{File, Report},
     timeline::Timeline,
 };
-use palisade_core::{JobId, history::Event};
+use palisade_core::{
+    JobId, LockName,
+    history::{Event, Subject},
+};
 
 use crate::{args::Common, diagnose::output as look, output};
 
 use super::client;
 
+/// Whose history.
+#[derive(Debug, clap::Args)]
+struct SubjectArgs {
+    /// The job's id.
+    #[arg(required_unless_present = "lock")]
+    job: Option<JobId>,
+    /// Instead of a job: the lock of this name, with what its holders wrote.
+    #[arg(long, value_name = "NAME", conflicts_with = "job")]
+    lock: Option<LockName>,
+    /// Of a lock: only the newest entries, at most so many.
+    #[arg(long, value_name = "N", default_value_t = 10_000, requires = "lock")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    limit: u32,
+}
+
 /// Flags of `history`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HistoryArgs {
-    /// The job's id.
-    job: JobId,
+    #[command(flatten)]
+    subject: SubjectArgs,
     /// Tell what went wrong, to whom and why, instead of the entries: the report of `diagnose`,
     /// and its exit codes.
     #[arg(long)]
@@ -36,8 +55,8 @@ pub(crate) struct HistoryArgs {
 /// Flags of `timeline`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TimelineArgs {
-    /// The job's id.
-    job: JobId,
+    #[command(flatten)]
+    subject: SubjectArgs,
     /// Write the picture to a file too, as SVG.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -45,9 +64,29 @@ pub(crate) struct TimelineArgs {
     look: look::LookArgs,
 }
 
-/// Shows the journal of a job.
+impl SubjectArgs {
+    async fn history(&self, common: &Common) -> anyhow::Result<HistoryView> {
+        let client = client(common)?;
+        Ok(match (&self.lock, &self.job) {
+            (Some(lock), _) => client.lock_history(lock.as_str(), self.limit).await?,
+            (None, Some(job)) => client.history(&job.to_string()).await?,
+            (None, None) => unreachable!("one of the two is required"),
+        })
+    }
+
+    /// What it is called among the resources of an analysis.
+    fn resource(&self) -> String {
+        match (&self.lock, &self.job) {
+            (Some(lock), _) => own::lock_resource(lock),
+            (None, Some(job)) => job.to_string(),
+            (None, None) => unreachable!("one of the two is required"),
+        }
+    }
+}
+
+/// Shows the journal of a job or of a lock.
 pub(crate) async fn run(args: HistoryArgs, common: Common) -> anyhow::Result<ExitCode> {
-    let history = client(&common)?.history(&args.job.to_string()).await?;
+    let history = args.subject.history(&common).await?;
     if args.findings {
         return tell(&args, &history.events, common.json);
     }
@@ -61,16 +100,20 @@ pub(crate) async fn run(args: HistoryArgs, common: Common) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints one entry of the journal.
+/// Prints one entry of the journal; of an object, which one is not said elsewhere.
 pub(super) fn show(event: &Event) {
-    output::line(&format!("{}  {}", output::clock_time(event.at.0), event.what));
+    let of = match &event.subject {
+        Subject::Object(key) => format!("{key}: "),
+        Subject::Job(_) | Subject::Lock(_) => String::new(),
+    };
+    output::line(&format!("{}  {of}{}", output::clock_time(event.at.0), event.what));
 }
 
-/// Draws a job's history.
+/// Draws the history of a job or of a lock.
 pub(crate) async fn timeline(args: TimelineArgs, common: Common) -> anyhow::Result<ExitCode> {
-    let history = client(&common)?.history(&args.job.to_string()).await?;
+    let history = args.subject.history(&common).await?;
     let told = Told::of(&history.events);
-    let name = args.job.to_string();
+    let name = args.subject.resource();
     let Some(timeline) = told.timelines.iter().find(|timeline| timeline.resource == name) else {
         bail!("timeline: {name} has not been granted to anybody yet");
     };
