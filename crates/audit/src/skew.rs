@@ -1,7 +1,7 @@
 //! Files whose clocks disagree: how far each must be shifted for their histories to fit.
 //!
-//! Two leases of one resource do not overlap, a denial falls into another's lease, and a higher
-//! token is granted later. Each such pair of entries in two files rules out some corrections; the
+//! Two leases of one resource do not overlap, a denial falls into another's lease, a higher token
+//! is granted later, and work falls into the lease that it is done under. Each such pair of entries in two files rules out some corrections; the
 //! smallest correction that contradicts the fewest pairs is the estimate, and the width of what
 //! is left says how sure it is. One contradiction alone may as well be a fault of the lock
 //! service, so it corrects nothing.
@@ -129,6 +129,18 @@ impl Estimator {
             if here.is_empty() && there.is_empty() {
                 continue;
             }
+            for work in &resource.works {
+                if work.file as usize == file {
+                    let moves = there.iter().filter_map(|lease| work.moves_into(lease));
+                    penalties.inside(moves.map(|(low, high)| (low, high.unwrap_or(FAR_MS))));
+                } else if let Some(skew) = skews[work.file as usize] {
+                    let work = work.shifted(skew.offset_ms);
+                    let moves = here.iter().filter_map(|lease| work.moves_into(lease));
+                    // What would move the work one way moves the leases the other.
+                    let turned = moves.map(|(low, high)| (high.map_or(-FAR_MS, |at| -at), -low));
+                    penalties.inside(turned);
+                }
+            }
             for (a, b) in there.iter().flat_map(|a| here.iter().map(move |b| (a, b))) {
                 penalties.pair(a, b);
             }
@@ -176,6 +188,14 @@ impl Penalties {
             } else if b_token < a_token {
                 self.intervals.push((a.from - b.from + 1, FAR_MS));
             }
+        }
+    }
+
+    /// The correction must lie in one of the spans, if there are any.
+    fn inside(&mut self, spans: impl Iterator<Item = (i64, i64)>) {
+        let spans: Vec<_> = spans.collect();
+        if !spans.is_empty() {
+            self.outside(spans);
         }
     }
 
@@ -248,7 +268,9 @@ fn regions(steps: &[(i64, i64)]) -> Vec<(i64, i64, i64)> {
         }
         depth += change;
     }
-    regions.push((from, FAR_MS, depth));
+    if from <= FAR_MS {
+        regions.push((from, FAR_MS, depth));
+    }
     regions
 }
 

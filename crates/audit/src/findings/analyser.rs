@@ -96,6 +96,7 @@ impl Analyser {
             resource,
             what: entry.event,
             ttl_ms: entry.ttl_ms.map(|ttl_ms| ttl_ms.min(SPAN_MAX_MS)),
+            ttl_assumed: entry.ttl_assumed,
             token: entry.token,
             duration_ms: entry.duration_ms.map(|length_ms| length_ms.min(SPAN_MAX_MS)),
             texts: texts_of(entry),

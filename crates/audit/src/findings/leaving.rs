@@ -46,10 +46,22 @@ impl Resource {
 
     pub(crate) fn expired(&mut self, event: &Event, context: &Context<'_>) {
         let mark = event.mark();
-        // The service may name itself as the worker.
+        // A waiter's own wish may expire, and that takes nothing from the holder.
+        let wish = self.wishing.iter().position(|worker| *worker == event.worker);
+        if let Some(place) = wish.filter(|_| event.worker != NOBODY) {
+            self.wishing.swap_remove(place);
+            return;
+        }
+        // Whoever else is named may be the service itself, or who found the lease expired.
+        let open = |attempt: &Attempt| attempt.taken.is_none() && !attempt.finished();
         let named = if event.worker == NOBODY { None } else { self.attempt_of(event.worker) };
+        let named = named.filter(|index| open(&self.attempts[*index]));
         let Some(index) = named.or(self.holder) else { return };
-        self.attempts[index].freed = Some(mark);
+        let attempt = &mut self.attempts[index];
+        attempt.freed = Some(mark);
+        let margin_ms = context.settings.tolerance_ms().max(attempt.ttl_ms.unwrap_or(0) / 4);
+        attempt.revoked = !attempt.ttl_assumed
+            && attempt.deadline.is_some_and(|deadline| deadline > mark.at.plus_ms(margin_ms));
         if context.settings.ends_are_told {
             self.attempts[index].deadline = Some(mark.at);
         }

@@ -29,6 +29,8 @@ pub(crate) struct LostGrant {
     pub(crate) mark: Mark,
     /// No ttl is known; that the first was visibly at work is all there is.
     pub(crate) untimed: bool,
+    /// The service said that the first's time was over, which it was not.
+    pub(crate) revoked: bool,
 }
 
 /// A release by somebody who did not hold the lock.
@@ -83,6 +85,8 @@ pub(crate) struct Resource {
     pub(crate) holder: Option<usize>,
     pub(crate) waiting: Waiting,
     pub(crate) unanswered: Option<Unanswered>,
+    /// Who asked for it and has no answer yet, the first few.
+    pub(crate) wishing: Vec<u32>,
     pub(crate) highest: Option<Highest>,
     pub(crate) work: u32,
     pub(crate) both: Vec<Both>,
@@ -97,6 +101,8 @@ pub(crate) struct Resource {
     pub(crate) queued: bool,
 }
 
+/// How many unanswered wishes are remembered.
+const WISHES_MAX: usize = 16;
 /// More attempts than this at once are concluded early, so that one resource stays small.
 const ATTEMPTS_MAX: usize = 64;
 
@@ -177,10 +183,15 @@ impl Resource {
     fn requested(&mut self, event: &Event) {
         let (first, worker) = (event.mark(), event.worker);
         self.unanswered.get_or_insert(Unanswered { first, worker, count: 0 }).count += 1;
+        let holds = self.holder.is_some_and(|holder| self.attempts[holder].worker == worker);
+        if !holds && self.wishing.len() < WISHES_MAX && !self.wishing.contains(&worker) {
+            self.wishing.push(worker);
+        }
     }
 
     fn denied(&mut self, event: &Event, context: &Context<'_>) {
         self.unanswered = None;
+        self.wishing.retain(|worker| *worker != event.worker);
         let mark = event.mark();
         let waiting = &mut self.waiting;
         waiting.count += 1;

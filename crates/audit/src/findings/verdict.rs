@@ -83,6 +83,8 @@ impl Resource {
             return (Cause::Unknown, Confidence::Possible);
         };
         match taken.how {
+            // It would have lost it a little later all the same.
+            How::LostGrant if attempt.revoked && attempt.pause.is_some() => {}
             How::LostGrant => return (Cause::LostGrant, Confidence::Certain),
             How::ForeignRelease => return (Cause::ForeignRelease, Confidence::Certain),
             How::Lapsed | How::Untimed | How::Ended | How::Unseen => {}
@@ -137,6 +139,10 @@ impl Resource {
         let tolerance_ms = context.settings.tolerance_ms();
         for lost in &self.lost {
             let first = &self.attempts[lost.first];
+            // Taken back before its time from one that is not heard of again: the service knew more.
+            if lost.revoked && (first.after.is_none() || first.pause.is_some()) {
+                continue;
+            }
             let handed_over =
                 first.finished() && first.over().at <= lost.mark.at.plus_ms(tolerance_ms);
             if handed_over {
@@ -147,6 +153,8 @@ impl Resource {
             let left_ms = deadline.map_or(0, |deadline| deadline.since_ms(lost.mark.at));
             let headline = if lost.untimed {
                 format!("{b} was granted it while {a} was at work and had not given it up")
+            } else if lost.revoked {
+                format!("{a}'s lease was taken back with {} left, and given to {b}", span(left_ms))
             } else {
                 format!("{b} was granted it while {a}'s lease had {} left", span(left_ms))
             };

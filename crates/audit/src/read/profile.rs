@@ -23,6 +23,9 @@ pub struct Profile {
     #[serde(default)]
     worker_is_file: bool,
     ttl_ms: Option<u64>,
+    /// What is called complete is recorded by the queue itself, for all to see.
+    #[serde(default)]
+    completions_are_effects: bool,
     #[serde(default)]
     fields: BTreeMap<String, String>,
     #[serde(default)]
@@ -72,6 +75,7 @@ impl Profile {
         }
         translation.pass_over_others |= self.pass_over_others;
         translation.worker_is_file |= self.worker_is_file;
+        translation.completions_are_effects |= self.completions_are_effects;
         translation.ttl_ms = self.ttl_ms.or(translation.ttl_ms);
         for (field, name) in &self.fields {
             translation.map(&format!("{field}={name}"))?;

@@ -234,6 +234,7 @@ fn bullmq_listeners_lines_are_understood() {
             "1773478850000 enc-2:88 1842 expired",
             "1773478850100 enc-2:88 1842 acquired ttl=30000",
             "1773478861000 enc-1:4121 1842 renew_failed detail=could not renew lock for job 1842",
+            "1773478870000 enc-2:88 1842 effect kind=completion",
             "1773478870000 enc-2:88 1842 completed",
         ]
     );
@@ -252,9 +253,10 @@ Traceback (most recent call last):\n";
     let (entries, tally) = read(&profiled("celery"), log);
     assert_eq!(entries[0], "1773478801000 node-1 7c9d-41 acquired ttl=3600000");
     assert_eq!(entries[1], "1773478801010 node-1 7c9d-41 started");
-    assert_eq!(entries[2], "1773478891000 node-1 7c9d-41 completed");
-    assert!(entries[4].starts_with("1773478950000 node-1 7c9d-42 exited detail=WorkerLost"));
-    assert_eq!((entries.len(), tally.unreadable_lines, tally.other_lines), (5, 0, 2));
+    assert_eq!(entries[2], "1773478891000 node-1 7c9d-41 effect kind=completion");
+    assert_eq!(entries[3], "1773478891000 node-1 7c9d-41 completed");
+    assert!(entries[5].starts_with("1773478950000 node-1 7c9d-42 exited detail=WorkerLost"));
+    assert_eq!((entries.len(), tally.unreadable_lines, tally.other_lines), (6, 0, 2));
 }
 
 #[test]

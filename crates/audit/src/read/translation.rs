@@ -20,6 +20,8 @@ pub enum Field {
     Event,
     /// The lease's length: milliseconds, or with a unit (`30s`).
     TtlMs,
+    /// The same, where a log counts it in seconds.
+    TtlS,
     /// The fencing token, a whole number.
     Token,
     /// Which sort of effect.
@@ -33,7 +35,7 @@ pub enum Field {
 }
 
 /// How many fields there are.
-pub(super) const FIELDS: usize = 10;
+pub(super) const FIELDS: usize = 11;
 
 impl Field {
     /// Every field.
@@ -43,6 +45,7 @@ impl Field {
         Self::Resource,
         Self::Event,
         Self::TtlMs,
+        Self::TtlS,
         Self::Token,
         Self::Kind,
         Self::Detail,
@@ -58,6 +61,7 @@ impl Field {
             Self::Resource => "resource",
             Self::Event => "event",
             Self::TtlMs => "ttl_ms",
+            Self::TtlS => "ttl_s",
             Self::Token => "token",
             Self::Kind => "kind",
             Self::Detail => "detail",
@@ -138,6 +142,8 @@ pub struct Translation {
     pub(super) pass_over_others: bool,
     pub(super) worker_is_file: bool,
     pub(super) ttl_ms: Option<u64>,
+    /// A completion is recorded somewhere: it is an effect too.
+    pub(super) completions_are_effects: bool,
     /// The year of times that leave it out.
     pub(super) year: u64,
 }

@@ -3,6 +3,7 @@
 mod any_history;
 mod holding;
 mod losing;
+mod reports;
 mod stalling;
 
 use palisade_core::Timestamp;
