@@ -6,8 +6,10 @@
 //! is left says how sure it is. One contradiction alone may as well be a fault of the lock
 //! service, so it corrects nothing.
 
+mod bounds;
 mod leases;
 
+use bounds::{Bounds, FAR_MS, FILES_MAX};
 use leases::{Lease, Leases};
 
 use crate::Entry;
@@ -101,6 +103,15 @@ impl Estimator {
             *skew =
                 Some(Skew { sureness: Sureness::Reference, uncertainty_ms: Some(0), ..unknown });
         }
+        let bounds = self.bounds(count);
+        let within = |file: usize, skews: &[Option<Skew>]| {
+            let aligned = skews.iter().enumerate();
+            let aligned = aligned.filter_map(|(other, skew)| Some((other, skew.as_ref()?)));
+            let known = aligned.filter_map(|(other, skew)| {
+                bounds.as_ref().map(|bounds| bounds.from(other, skew.offset_ms, file))
+            });
+            known.fold((-FAR_MS, FAR_MS), |(low, high), (a, b)| (low.max(a), high.min(b)))
+        };
         // The file with the most pairs goes first; once aligned, it helps to align the others.
         loop {
             let next = (0..count)
@@ -108,9 +119,28 @@ impl Estimator {
                 .map(|file| (file, self.penalties(file, &skews)))
                 .max_by_key(|(file, penalties)| (penalties.pairs, count - file));
             let Some((file, penalties)) = next else { break };
-            skews[file] = Some(estimate(penalties));
+            let within = within(file, &skews);
+            skews[file] = Some(estimate(penalties, within));
         }
         skews.into_iter().map(|skew| skew.unwrap_or(unknown)).collect()
+    }
+
+    /// What every two files say of each other, where they do not contradict themselves much.
+    fn bounds(&self, count: usize) -> Option<Bounds> {
+        if !(3..=FILES_MAX).contains(&count) {
+            return None;
+        }
+        let mut bounds = Bounds::new(count);
+        for first in 0..count {
+            let mut alone: Vec<Option<Skew>> = vec![None; count];
+            alone[first] = Some(skew_of(0, None, 0, 0));
+            for second in first + 1..count {
+                if let Some(span) = self.penalties(second, &alone).span() {
+                    bounds.narrow(first, second, span);
+                }
+            }
+        }
+        bounds.closed()
     }
 
     /// What the pairs between a file and those that are aligned rule out.
@@ -119,11 +149,13 @@ impl Estimator {
         for resource in self.leases.resources() {
             let mut here: Vec<Lease> = Vec::new();
             let mut there: Vec<Lease> = Vec::new();
+            // Somebody may have been denied because of one of these.
+            let mut elsewhere = false;
             for lease in &resource.leases {
                 match skews[lease.file as usize] {
                     _ if lease.file as usize == file => here.push(*lease),
                     Some(skew) => there.push(lease.shifted(skew.offset_ms)),
-                    None => {}
+                    None => elsewhere = true,
                 }
             }
             if here.is_empty() && there.is_empty() {
@@ -144,7 +176,7 @@ impl Estimator {
             for (a, b) in there.iter().flat_map(|a| here.iter().map(move |b| (a, b))) {
                 penalties.pair(a, b);
             }
-            for denial in &resource.denials {
+            for denial in resource.denials.iter().filter(|_| !elsewhere) {
                 if denial.file as usize == file {
                     let inside = |lease: &&Lease| lease.holds(denial.at);
                     if !there.is_empty() && here.iter().find(inside).is_none() {
@@ -173,9 +205,6 @@ struct Penalties {
     pairs: u64,
 }
 
-/// Far beyond any correction, and safe to add to.
-const FAR_MS: i64 = i64::MAX / 4;
-
 impl Penalties {
     /// Leases of one resource, `a` aligned and `b` to be shifted.
     fn pair(&mut self, a: &Lease, b: &Lease) {
@@ -189,6 +218,33 @@ impl Penalties {
                 self.intervals.push((a.from - b.from + 1, FAR_MS));
             }
         }
+    }
+
+    /// Neighbouring intervals with the number of pairs that each contradicts, and how many no
+    /// correction at all contradicts.
+    fn regions(&self) -> (Vec<(i64, i64, i64)>, i64) {
+        let mut steps: Vec<(i64, i64)> = Vec::with_capacity(self.intervals.len() * 2);
+        let mut now = 0;
+        for (from, to) in self.intervals.iter().filter(|(from, to)| from <= to) {
+            steps.push((*from, 1));
+            steps.push((*to + 1, -1));
+            now += i64::from(*from <= 0 && 0 <= *to);
+        }
+        steps.sort_unstable();
+        (regions(&steps), now)
+    }
+
+    /// The span of corrections that nearly all pairs allow, if there is one, nearest to no correction
+    /// at all; which more than one pair must contradict.
+    fn span(&self) -> Option<(i64, i64)> {
+        let (regions, now) = self.regions();
+        let few = |depth: i64| depth.unsigned_abs() * 8 <= self.pairs;
+        let fewest = regions.iter().map(|region| region.2).min().filter(|depth| few(*depth))?;
+        let best = regions.into_iter().filter(|region| region.2 == fewest);
+        let (from, to, _) = best.min_by_key(distance)?;
+        let moved = from > 0 || to < 0;
+        let enough = self.pairs > 0 && (!moved || now - fewest >= CONTRADICTIONS_MIN);
+        enough.then_some((from, to))
     }
 
     /// The correction must lie in one of the spans, if there are any.
@@ -214,22 +270,24 @@ impl Penalties {
     }
 }
 
-/// The smallest correction that contradicts the fewest pairs.
-fn estimate(penalties: Penalties) -> Skew {
-    let mut steps: Vec<(i64, i64)> = Vec::with_capacity(penalties.intervals.len() * 2);
-    let mut now = 0;
-    for (from, to) in penalties.intervals.into_iter().filter(|(from, to)| from <= to) {
-        steps.push((from, 1));
-        steps.push((to + 1, -1));
-        now += i64::from(from <= 0 && 0 <= to);
+/// The smallest correction within bounds that contradicts the fewest pairs.
+fn estimate(penalties: Penalties, (low, high): (i64, i64)) -> Skew {
+    let (regions, mut now) = penalties.regions();
+    let mut regions: Vec<_> = regions
+        .into_iter()
+        .map(|(from, to, depth)| (from.max(low), to.min(high), depth))
+        .filter(|(from, to, _)| from <= to)
+        .collect();
+    if low > 0 || high < 0 {
+        // What files say of each other over third ones contradicts it as well as any two pairs.
+        now += CONTRADICTIONS_MIN;
     }
-    steps.sort_unstable();
-    let regions = regions(&steps);
+    if regions.is_empty() {
+        regions.push((-FAR_MS, FAR_MS, now));
+    }
     let fewest = regions.iter().map(|region| region.2).min().unwrap_or(0);
-    let distance = |region: &(i64, i64, i64)| {
-        if region.0 <= 0 && 0 <= region.1 { 0 } else { region.0.abs().min(region.1.abs()) }
-    };
-    let best = regions.iter().filter(|region| region.2 == fewest).min_by_key(|r| distance(r));
+    let best =
+        regions.iter().filter(|region| region.2 == fewest).min_by_key(|region| distance(region));
     let Some((from, to, contradicted)) = best.copied() else {
         return skew_of(0, None, 0, 0);
     };
@@ -254,6 +312,11 @@ fn estimate(penalties: Penalties) -> Skew {
         (false, _) => to - OPEN_SIDE_MS,
     };
     skew_of(offset, room(offset, from, to), pairs, contradicted)
+}
+
+/// How far a region is from no correction, in ms.
+fn distance(region: &(i64, i64, i64)) -> i64 {
+    if region.0 <= 0 && 0 <= region.1 { 0 } else { region.0.abs().min(region.1.abs()) }
 }
 
 /// Neighbouring intervals with the number of pairs that each contradicts.

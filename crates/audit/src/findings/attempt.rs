@@ -2,7 +2,7 @@
 
 use palisade_core::Timestamp;
 
-use super::order::Event;
+use super::{Confidence, order::Event};
 use crate::Source;
 
 /// An entry's instant and place.
@@ -90,6 +90,19 @@ pub(crate) struct Pause {
     pub(crate) to: Mark,
     pub(crate) length_ms: u64,
     pub(crate) reported: bool,
+    /// It had been heard of often enough for a silence to be strange.
+    pub(crate) of_habit: bool,
+}
+
+impl Pause {
+    /// How sure it is that the worker stood still, and did not only say nothing.
+    pub(crate) const fn confidence(&self) -> Confidence {
+        match (self.reported, self.of_habit) {
+            (true, _) => Confidence::Certain,
+            (false, true) => Confidence::Likely,
+            (false, false) => Confidence::Possible,
+        }
+    }
 }
 
 /// An effect, landed or refused.

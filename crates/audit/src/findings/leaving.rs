@@ -19,7 +19,8 @@ impl Resource {
             }
         }
         let Some(victim) = self.holder else { return };
-        if event.detail().is_some_and(says_harmless) {
+        let guarded = context.settings.releases_are_guarded;
+        if guarded || event.detail().is_some_and(says_harmless) {
             return;
         }
         let tolerance_ms = context.settings.tolerance_ms();

@@ -227,6 +227,11 @@ pub struct Settings {
     /// renewals: then a lease is kept until an entry says otherwise, and silence alone says
     /// nothing.
     pub ends_are_told: bool,
+    /// Whether holders are logged when they begin and when they end, and never in between: then
+    /// nobody who is silent can be said to have stood still.
+    pub silence_says_nothing: bool,
+    /// Whether a release does nothing unless it is the holder's own.
+    pub releases_are_guarded: bool,
 }
 
 impl Default for Settings {
@@ -239,6 +244,8 @@ impl Default for Settings {
             offsets_ms: Vec::new(),
             uncertainty_ms: 0,
             ends_are_told: false,
+            silence_says_nothing: false,
+            releases_are_guarded: false,
         }
     }
 }

@@ -156,7 +156,7 @@ impl Resource {
         let taken_at = attempt.taken.as_ref().map(|taken| taken.mark.at);
         if too_long || crosses(attempt.deadline, taken_at, from.at, event.at) {
             let to = event.mark();
-            attempt.pause = Some(Pause { from, to, length_ms, reported: true });
+            attempt.pause = Some(Pause { from, to, length_ms, reported: true, of_habit: true });
         }
         attempt.last_sign = event.mark();
     }
@@ -201,7 +201,7 @@ impl Resource {
         let attempt = &mut self.attempts[index];
         let from = attempt.last_sign;
         let gap_ms = mark.at.since_ms(from.at);
-        if attempt.end.is_some() {
+        if attempt.end.is_some() || context.settings.silence_says_nothing {
             return;
         }
         if context.settings.ends_are_told && attempt.taken.is_none() {
@@ -225,7 +225,8 @@ impl Resource {
         let fleet = &context.habits.gaps;
         // A holder that is usually this silent has not stood still.
         let fleet_ms = if fleet.count() >= 8 { fleet.rough_quantile_ms(90) } else { 0 };
-        let pause = Pause { from, to: mark, length_ms: silent_ms, reported: false };
+        let of_habit = attempt.gaps >= 2 || attempt.renewed_at.is_some();
+        let pause = Pause { from, to: mark, length_ms: silent_ms, reported: false, of_habit };
         if lost_in_it && attempt.stood_still(silent_ms, from.at, (usual_ms, fleet_ms)) {
             attempt.pause = Some(pause);
             attempt.paused_ms += silent_ms;

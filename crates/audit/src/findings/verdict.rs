@@ -96,8 +96,7 @@ impl Resource {
             return (Cause::RenewalIgnored, Confidence::Certain);
         }
         if let Some(pause) = attempt.pause {
-            let sure = if pause.reported { Confidence::Certain } else { Confidence::Likely };
-            return (Cause::Pause, sure);
+            return (Cause::Pause, pause.confidence());
         }
         if self.lost.iter().any(|lost| lost.first == index && lost.untimed) {
             return (Cause::LostGrant, Confidence::Possible);
@@ -122,7 +121,7 @@ impl Resource {
             drafts.push(Draft {
                 kind: Kind::Pause,
                 cause: Cause::Pause,
-                confidence: if pause.reported { Confidence::Certain } else { Confidence::Likely },
+                confidence: pause.confidence(),
                 attempts,
                 others: Vec::new(),
                 at: pause.from.at,

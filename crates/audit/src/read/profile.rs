@@ -26,6 +26,12 @@ pub struct Profile {
     /// What is called complete is recorded by the queue itself, for all to see.
     #[serde(default)]
     completions_are_effects: bool,
+    /// Who works says nothing between its beginning and its end.
+    #[serde(default)]
+    silence_says_nothing: bool,
+    /// Only a holder's own release does anything.
+    #[serde(default)]
+    releases_are_guarded: bool,
     #[serde(default)]
     fields: BTreeMap<String, String>,
     #[serde(default)]
@@ -75,6 +81,8 @@ impl Profile {
         }
         translation.pass_over_others |= self.pass_over_others;
         translation.worker_is_file |= self.worker_is_file;
+        translation.silence_says_nothing |= self.silence_says_nothing;
+        translation.releases_are_guarded |= self.releases_are_guarded;
         translation.completions_are_effects |= self.completions_are_effects;
         translation.ttl_ms = self.ttl_ms.or(translation.ttl_ms);
         for (field, name) in &self.fields {

@@ -101,6 +101,24 @@ fn csv_is_read_with_quotes_and_other_separators() {
 }
 
 #[test]
+fn a_csv_header_may_be_quoted_and_its_names_may_hold_separators() {
+    let mut translation = Translation::new();
+    translation.map("worker=who; \"what\"").unwrap();
+    translation.map("ttl_s=expires").unwrap();
+    let log = "\u{feff}\"time\";\"who; \"\"what\"\"\";\"resource\";\"event\";\"expires\"\r\n\
+               1773478800;\"a;b\";r;acquired;30\r\n1773478801;a;r;renewed;1500ms\r\n\
+               1773478802;a;r;renewed;0.5\r\n";
+    let (entries, tally) = read(&translation, log);
+    let expected = [
+        "1773478800000 a;b r acquired ttl=30000",
+        "1773478801000 a r renewed ttl=1500",
+        "1773478802000 a r renewed ttl=500",
+    ];
+    assert_eq!(entries, expected);
+    assert_eq!(tally.unreadable_lines, 0, "{:?}", tally.unreadable);
+}
+
+#[test]
 fn logfmt_is_read_with_quotes_and_escapes() {
     let mut translation = Translation::new();
     translation.word("lock ok=acquired").unwrap();

@@ -4,7 +4,7 @@ use palisade_core::Invalid;
 
 use super::pattern::Pattern;
 use super::profile::Profile;
-use crate::EventKind;
+use crate::{EventKind, Settings};
 
 /// Our fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,6 +144,8 @@ pub struct Translation {
     pub(super) ttl_ms: Option<u64>,
     /// A completion is recorded somewhere: it is an effect too.
     pub(super) completions_are_effects: bool,
+    pub(super) silence_says_nothing: bool,
+    pub(super) releases_are_guarded: bool,
     /// The year of times that leave it out.
     pub(super) year: u64,
 }
@@ -171,6 +173,15 @@ impl Translation {
         let own = Field::ALL.into_iter().map(|field| (field.name().into(), field));
         let times = TIME_NAMES.iter().map(|name| ((*name).into(), Field::At));
         Self { names: own.chain(times).collect(), year: 1970, ..Self::default() }
+    }
+
+    /// What the analysis may take for granted of logs that are read so.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            silence_says_nothing: self.silence_says_nothing,
+            releases_are_guarded: self.releases_are_guarded,
+            ..Settings::default()
+        }
     }
 
     /// Fixes the format.

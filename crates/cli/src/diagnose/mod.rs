@@ -99,7 +99,7 @@ fn run_files(args: &DiagnoseArgs) -> anyhow::Result<ExitCode> {
     let settings = Settings {
         offsets_ms: offsets_ms.clone(),
         uncertainty_ms: uncertainty_ms(&skews),
-        ..Settings::default()
+        ..translation.settings()
     };
     let mut analyser = Analyser::new(settings);
     let tallies = inputs.read("reading", &translation, &offsets_ms, &mut |entry| {
