@@ -54,6 +54,13 @@ pub struct Skew {
     pub sureness: Sureness,
 }
 
+impl Skew {
+    /// Whether the file's clock contradicts others', and it could not be said by how much it is off.
+    pub fn is_doubtful(&self) -> bool {
+        self.sureness == Sureness::Unknown && self.contradicted > 0
+    }
+}
+
 /// Fewer contradictions than this correct nothing.
 const CONTRADICTIONS_MIN: i64 = 2;
 /// Room up to this, either way, counts as sure, in ms.

@@ -24,6 +24,13 @@ impl Resource {
             return;
         }
         let tolerance_ms = context.settings.tolerance_ms();
+        let in_time = mark.at <= self.attempts[victim].first.at.plus_ms(tolerance_ms);
+        if own.is_none() && self.unreleased.take_if(|worker| *worker == event.worker).is_some() {
+            // A handover that is logged a little late.
+            if in_time {
+                return;
+            }
+        }
         let orderly = own.is_some_and(|index| self.gave_up_its_own(index, mark, tolerance_ms));
         if orderly || !self.attempts[victim].alive(mark.at, tolerance_ms) && own.is_some() {
             return;

@@ -95,6 +95,8 @@ pub(crate) struct Resource {
     pub(crate) regressions: Vec<Regression>,
     /// The last finished attempt, should its worker act once more.
     pub(crate) ghost: Option<Box<Attempt>>,
+    /// Who completed the work that was told of last, and has not been heard to release since.
+    pub(crate) unreleased: Option<u32>,
     pub(crate) last_event: Timestamp,
     /// Events of this resource that wait for their turn.
     pub(crate) pending: u32,
@@ -168,8 +170,10 @@ impl Resource {
 
     /// Forgets all that has been told.
     pub(crate) fn clear(&mut self) {
-        let last = self.attempts.pop().filter(|attempt| attempt.ended(End::Released));
-        self.ghost = last.map(Box::new);
+        let last = self.attempts.pop();
+        let completed = last.as_ref().filter(|attempt| attempt.ended(End::Completed));
+        self.unreleased = completed.map(|attempt| attempt.worker);
+        self.ghost = last.filter(|attempt| attempt.ended(End::Released)).map(Box::new);
         self.attempts.clear();
         self.holder = None;
         self.both.clear();

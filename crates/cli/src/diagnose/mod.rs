@@ -99,6 +99,7 @@ fn run_files(args: &DiagnoseArgs) -> anyhow::Result<ExitCode> {
     let settings = Settings {
         offsets_ms: offsets_ms.clone(),
         uncertainty_ms: uncertainty_ms(&skews),
+        doubtful: skews.iter().map(Skew::is_doubtful).collect(),
         ..translation.settings()
     };
     let mut analyser = Analyser::new(settings);

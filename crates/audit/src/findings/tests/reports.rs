@@ -274,3 +274,58 @@ fn a_worker_that_restarts_under_its_name_and_takes_its_own_lock_again_is_no_faul
         ));
     }
 }
+
+#[test]
+fn a_release_that_is_logged_just_after_the_next_grant_is_the_last_holders_own() {
+    let history = |late_s: &str| {
+        format!(
+            "0 a acquired ttl=30
+             5 a effect kind=write
+             5.1 a completed
+             5.3 b acquired ttl=30
+             {late_s} a released
+             8 b progress
+             9 b effect kind=write
+             9.1 b completed
+             9.2 b released"
+        )
+    };
+    quiet(&history("5.32"));
+    assert_eq!(told(&diagnose(&history("6"))), ["foreign_release a,b foreign_release"]);
+}
+
+#[test]
+fn what_rests_on_clocks_that_contradict_each_other_is_only_possible() {
+    let history = "0 a acquired ttl=60 file=0
+         8 a progress file=0
+         11 b acquired ttl=60 file=1
+         16 a progress file=0
+         24 b progress file=1
+         40 a completed file=0
+         47 b completed file=1";
+    let doubtful = Settings { doubtful: vec![false, true], ..Settings::default() };
+    let doubted = diagnose_with(doubtful, history);
+    let sure = diagnose(history);
+    assert_eq!(told(&doubted), told(&sure));
+    assert!(sure.findings.iter().all(|finding| finding.confidence == Confidence::Certain));
+    assert!(doubted.findings.iter().all(|finding| finding.confidence == Confidence::Possible));
+}
+
+#[test]
+fn a_worker_whose_log_has_nothing_between_beginning_and_end_was_not_seen_to_stand_still() {
+    let history = "0 a acquired ttl=3600
+         0.1 a started
+         3601 b acquired ttl=3600
+         3601.1 b started
+         4000 a effect kind=completion
+         4000 a completed
+         7300 b effect kind=completion
+         7300 b completed";
+    let quiet = Settings { silence_says_nothing: true, ..Settings::default() };
+    let expected = ["overlap a,b unknown", "late_effect a unknown", "duplicate_effect a,b unknown"];
+    assert_eq!(told(&diagnose_with(quiet, history)), expected);
+    let pause = diagnose(history);
+    has(&pause, "pause a pause");
+    let pause = pause.findings.iter().find(|finding| finding.kind == Kind::Pause).unwrap();
+    assert_eq!(pause.confidence, Confidence::Possible, "it never spoke while it worked");
+}
