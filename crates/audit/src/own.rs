@@ -34,6 +34,8 @@ const CLOSED_MAX: usize = 100_000;
 const UNKNOWN: &str = "unknown_token";
 /// The code of a write by a holder that had lost what it held.
 const STALE: &str = "stale_token";
+/// What stands between a job's id and the token in the name of a backup attempt.
+const BACKUP: &str = " (backup ";
 /// What the one effect of an attempt is called.
 const COMPLETION: &str = "completion";
 
@@ -41,6 +43,11 @@ const COMPLETION: &str = "completion";
 pub fn settings() -> Settings {
     // One clock wrote all of it, in its order.
     Settings { slack_ms: 0, ends_are_told: true, ..Settings::default() }
+}
+
+/// Whether a resource is the backup attempt of a job, granted beside a live one.
+pub fn is_backup_of(resource: &str, job: &str) -> bool {
+    resource.strip_prefix(job).is_some_and(|rest| rest.starts_with(BACKUP))
 }
 
 /// The findings of a part of the journal: entries with their positions, oldest first.
@@ -166,7 +173,7 @@ impl Translator {
             What::Granted { token, worker, ttl_ms, backup, .. } => {
                 let whose = if *backup {
                     // Granted beside a live attempt on purpose: its lease is its own.
-                    format!("{} (backup {token})", event.subject)
+                    format!("{}{BACKUP}{token})", event.subject)
                 } else {
                     event.subject.to_string()
                 };
@@ -295,10 +302,8 @@ fn refuse(
             telling.say_effect(known, EventKind::Refused, token, (COMPLETION, Some(code)));
         }
         // It had worked until then, unless it knew already: then it only tidies up.
-        (Subject::Job(_), "fail") | (Subject::Lock(_), "release") => {
-            if !known.hears_of_loss {
-                telling.say(known, EventKind::Progress);
-            }
+        (Subject::Job(_), "fail") | (Subject::Lock(_), "release") if !known.hears_of_loss => {
+            telling.say(known, EventKind::Progress);
         }
         // It hears of its loss.
         (Subject::Lock(_), "renew") => {

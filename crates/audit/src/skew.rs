@@ -127,7 +127,7 @@ impl Estimator {
                 .max_by_key(|(file, penalties)| (penalties.pairs, count - file));
             let Some((file, penalties)) = next else { break };
             let within = within(file, &skews);
-            skews[file] = Some(estimate(penalties, within));
+            skews[file] = Some(estimate(&penalties, within));
         }
         skews.into_iter().map(|skew| skew.unwrap_or(unknown)).collect()
     }
@@ -278,7 +278,7 @@ impl Penalties {
 }
 
 /// The smallest correction within bounds that contradicts the fewest pairs.
-fn estimate(penalties: Penalties, (low, high): (i64, i64)) -> Skew {
+fn estimate(penalties: &Penalties, (low, high): (i64, i64)) -> Skew {
     let (regions, mut now) = penalties.regions();
     let mut regions: Vec<_> = regions
         .into_iter()

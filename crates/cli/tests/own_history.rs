@@ -61,7 +61,7 @@ fn redis_style(history: &Value, workers: [&Process; 2], job: &str) -> Vec<Value>
                 kept.insert(token, (number(&entry["at_ms"]), number(&entry["ttl_ms"])));
             }
             "lapsed" => {
-                renew(&mut lines, kept.remove(&token), number(&entry["renewed_at_ms"]), &line)
+                renew(&mut lines, kept.remove(&token), number(&entry["renewed_at_ms"]), &line);
             }
             "refused" => lines.push(with("effect", json!({"kind": "write", "detail": "refused"}))),
             "closed" if entry["reason"] == "completed" => {

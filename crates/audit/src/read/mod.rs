@@ -229,7 +229,9 @@ impl<'t> Reader<'t> {
             if entry.worker.is_empty() && self.translation.worker_is_file {
                 entry.worker = &self.file_worker;
             }
-            if entry.event == EventKind::Completed && self.translation.completions_are_effects {
+            if entry.event == EventKind::Completed
+                && self.translation.customs.completions_are_effects
+            {
                 let (event, kind) = (EventKind::Effect, Some(COMPLETION));
                 sink(&Entry { event, kind, ..entry });
             }

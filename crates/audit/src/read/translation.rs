@@ -127,6 +127,17 @@ impl Format {
     }
 }
 
+/// What is known of a system beyond the wording of its log.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Customs {
+    /// A completion is recorded somewhere: it is an effect too.
+    pub(super) completions_are_effects: bool,
+    /// Nothing is logged between beginning and end.
+    pub(super) silence_says_nothing: bool,
+    /// Only a holder's own release does anything.
+    pub(super) releases_are_guarded: bool,
+}
+
 /// How somebody's log becomes ours.
 #[derive(Debug, Clone, Default)]
 pub struct Translation {
@@ -142,10 +153,7 @@ pub struct Translation {
     pub(super) pass_over_others: bool,
     pub(super) worker_is_file: bool,
     pub(super) ttl_ms: Option<u64>,
-    /// A completion is recorded somewhere: it is an effect too.
-    pub(super) completions_are_effects: bool,
-    pub(super) silence_says_nothing: bool,
-    pub(super) releases_are_guarded: bool,
+    pub(super) customs: Customs,
     /// The year of times that leave it out.
     pub(super) year: u64,
 }
@@ -178,8 +186,8 @@ impl Translation {
     /// What the analysis may take for granted of logs that are read so.
     pub fn settings(&self) -> Settings {
         Settings {
-            silence_says_nothing: self.silence_says_nothing,
-            releases_are_guarded: self.releases_are_guarded,
+            silence_says_nothing: self.customs.silence_says_nothing,
+            releases_are_guarded: self.customs.releases_are_guarded,
             ..Settings::default()
         }
     }

@@ -30,11 +30,16 @@ struct SubjectArgs {
     /// Instead of a job: the lock of this name, with what its holders wrote.
     #[arg(long, value_name = "NAME", conflicts_with = "job")]
     lock: Option<LockName>,
-    /// Of a lock: only the newest entries, at most so many.
-    #[arg(long, value_name = "N", default_value_t = 10_000, requires = "lock")]
+    /// Of a lock: only the newest entries, at most so many [default: 10000, 1000 of a picture].
+    #[arg(long, value_name = "N", requires = "lock")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    limit: u32,
+    limit: Option<u32>,
 }
+
+/// How many entries of a lock are shown when no number is asked for.
+const LISTED: u32 = 10_000;
+/// The same, of a picture.
+const DRAWN: u32 = 1_000;
 
 /// Flags of `history`.
 #[derive(Debug, clap::Args)]
@@ -65,10 +70,11 @@ pub(crate) struct TimelineArgs {
 }
 
 impl SubjectArgs {
-    async fn history(&self, common: &Common) -> anyhow::Result<HistoryView> {
+    async fn history(&self, common: &Common, usual: u32) -> anyhow::Result<HistoryView> {
         let client = client(common)?;
+        let limit = self.limit.unwrap_or(usual);
         Ok(match (&self.lock, &self.job) {
-            (Some(lock), _) => client.lock_history(lock.as_str(), self.limit).await?,
+            (Some(lock), _) => client.lock_history(lock.as_str(), limit).await?,
             (None, Some(job)) => client.history(&job.to_string()).await?,
             (None, None) => unreachable!("one of the two is required"),
         })
@@ -86,7 +92,7 @@ impl SubjectArgs {
 
 /// Shows the journal of a job or of a lock.
 pub(crate) async fn run(args: HistoryArgs, common: Common) -> anyhow::Result<ExitCode> {
-    let history = args.subject.history(&common).await?;
+    let history = args.subject.history(&common, LISTED).await?;
     if args.findings {
         return tell(&args, &history.events, common.json);
     }
@@ -111,13 +117,19 @@ pub(super) fn show(event: &Event) {
 
 /// Draws the history of a job or of a lock.
 pub(crate) async fn timeline(args: TimelineArgs, common: Common) -> anyhow::Result<ExitCode> {
-    let history = args.subject.history(&common).await?;
+    let history = args.subject.history(&common, DRAWN).await?;
     let told = Told::of(&history.events);
     let name = args.subject.resource();
     let Some(timeline) = told.timelines.iter().find(|timeline| timeline.resource == name) else {
         bail!("timeline: {name} has not been granted to anybody yet");
     };
     look::timeline(&args.look, args.svg.as_deref(), timeline)?;
+    // Granted beside a live attempt: its lease is its own, and so is its picture.
+    let backups = told.timelines.iter().filter(|one| own::is_backup_of(&one.resource, &name));
+    for backup in backups {
+        output::line(&backup.resource);
+        look::timeline(&args.look, None, backup)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
