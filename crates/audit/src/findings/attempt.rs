@@ -12,6 +12,17 @@ pub(crate) struct Mark {
     pub(crate) source: Source,
 }
 
+impl Mark {
+    /// Whether it comes after another, which may be told up to `tolerance_ms` too early or late. In
+    /// a history of one clock, which tolerates nothing, the order of entries tells what the
+    /// milliseconds do not.
+    pub(crate) fn is_after(&self, other: &Self, tolerance_ms: u64) -> bool {
+        let at_once =
+            tolerance_ms == 0 && self.at == other.at && self.source.file == other.source.file;
+        self.at > other.at.plus_ms(tolerance_ms) || (at_once && self.source > other.source)
+    }
+}
+
 impl Event {
     pub(crate) const fn mark(&self) -> Mark {
         Mark { at: self.at, source: self.source }

@@ -133,7 +133,7 @@ impl Resource {
         };
         let own_time_left = taken.how == How::LostGrant
             && attempt.deadline.is_some_and(|deadline| deadline >= event.at);
-        let over = event.at > taken.mark.at.plus_ms(tolerance_ms);
+        let over = event.mark().is_after(&taken.mark, tolerance_ms);
         over && !own_time_left && !attempt.ended(End::Completed)
     }
 
@@ -225,7 +225,9 @@ impl Resource {
         let fleet = &context.habits.gaps;
         // A holder that is usually this silent has not stood still.
         let fleet_ms = if fleet.count() >= 8 { fleet.rough_quantile_ms(90) } else { 0 };
-        let of_habit = attempt.gaps >= 2 || attempt.renewed_at.is_some();
+        // Whoever holds one of our own leases has a keeper that renews it.
+        let keeps = context.settings.ends_are_told || attempt.renewed_at.is_some();
+        let of_habit = keeps || attempt.gaps >= 2;
         let pause = Pause { from, to: mark, length_ms: silent_ms, reported: false, of_habit };
         if lost_in_it && attempt.stood_still(silent_ms, from.at, (usual_ms, fleet_ms)) {
             attempt.pause = Some(pause);
@@ -255,10 +257,8 @@ impl Resource {
         if attempt.ended(End::Completed) || attempt.ended(End::Restarted) {
             return;
         }
-        let lost = attempt
-            .taken
-            .as_ref()
-            .is_some_and(|taken| mark.at > taken.mark.at.plus_ms(tolerance_ms));
+        let lost =
+            attempt.taken.as_ref().is_some_and(|taken| mark.is_after(&taken.mark, tolerance_ms));
         if let Some(failed) = &attempt.failed
             && attempt.ignored.is_none()
             && attempt.end.is_none()

@@ -19,6 +19,8 @@ const UNTAKEN_MS: u64 = 120_000;
 const RECOVERED_MS: u64 = 300_000;
 /// A silence shorter than this hides nothing behind a long lease, in ms.
 const HIDDEN_MIN_MS: u64 = 1_800_000;
+/// Waiting for less than this, after a lease was over, is no stall, in ms.
+const WAITED_MIN_MS: u64 = 5_000;
 /// Renewals without work that make a holder look stuck.
 const STUCK_RENEWALS: u32 = 3;
 
@@ -64,7 +66,9 @@ impl Resource {
             context.totals.recoveries.add(dead_ms);
         }
         let limit_ms = silence_limit_ms(attempt, context);
-        let late = taken.waiting.late_count > 0
+        // Who asks first long after the lease was over, and is granted it then, was not kept waiting.
+        let waited_ms = taken.waiting.late_first.map_or(0, |mark| taken.mark.at.since_ms(mark.at));
+        let late = waited_ms >= (attempt.ttl_ms.unwrap_or(0) / 2).max(WAITED_MIN_MS)
             && attempt.latest_deadline().is_some_and(|deadline| {
                 taken.mark.at > deadline.plus_ms(attempt.ttl_ms.unwrap_or(0).max(10_000))
             });

@@ -329,3 +329,44 @@ fn a_worker_whose_log_has_nothing_between_beginning_and_end_was_not_seen_to_stan
     let pause = pause.findings.iter().find(|finding| finding.kind == Kind::Pause).unwrap();
     assert_eq!(pause.confidence, Confidence::Possible, "it never spoke while it worked");
 }
+
+#[test]
+fn a_lock_of_the_dead_that_nobody_asked_for_until_it_was_granted_stalled_nobody() {
+    // The service notices that the lease is over when somebody asks.
+    quiet(
+        "0 a acquired ttl=30
+         10 a renewed ttl=30
+         600 b denied
+         600.1 b acquired ttl=30
+         605 b effect
+         606 b completed
+         606.1 b released",
+    );
+    let kept_waiting = diagnose(
+        "0 a acquired ttl=30
+         10 a renewed ttl=30
+         60 b denied
+         90 b denied
+         120 b acquired ttl=30
+         125 b effect
+         126 b completed
+         126.1 b released",
+    );
+    assert_eq!(told(&kept_waiting), ["stall a crash"]);
+}
+
+#[test]
+fn a_pause_is_as_long_as_the_silence_even_where_the_lease_ran_out_in_it() {
+    let findings = diagnose(
+        "0 a acquired ttl=30
+         10 a renewed ttl=30
+         40 a expired
+         41 b acquired ttl=30
+         51 b renewed ttl=30
+         60 a refused kind=write
+         62 b effect kind=write
+         63 b completed",
+    );
+    let pause = findings.findings.iter().find(|finding| finding.kind == Kind::Pause).unwrap();
+    assert!(pause.headline.contains("for 50 s"), "{}", pause.headline);
+}
