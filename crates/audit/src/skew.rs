@@ -55,9 +55,11 @@ pub struct Skew {
 }
 
 impl Skew {
-    /// Whether the file's clock contradicts others', and it could not be said by how much it is off.
+    /// Whether the file's clock contradicts others', and it cannot be said, or only from one side,
+    /// by how much it is off.
     pub fn is_doubtful(&self) -> bool {
-        self.sureness == Sureness::Unknown && self.contradicted > 0
+        let left_as_it_is = self.sureness == Sureness::Unknown && self.contradicted > 0;
+        left_as_it_is || (self.offset_ms != 0 && self.uncertainty_ms.is_none())
     }
 }
 
