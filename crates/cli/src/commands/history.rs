@@ -123,12 +123,15 @@ pub(crate) async fn timeline(args: TimelineArgs, common: Common) -> anyhow::Resu
     let Some(timeline) = told.timelines.iter().find(|timeline| timeline.resource == name) else {
         bail!("timeline: {name} has not been granted to anybody yet");
     };
-    look::timeline(&args.look, args.svg.as_deref(), timeline)?;
+    look::timeline(&args.look, common.json, args.svg.as_deref(), timeline)?;
+    if common.json {
+        return Ok(ExitCode::SUCCESS);
+    }
     // Granted beside a live attempt: its lease is its own, and so is its picture.
     let backups = told.timelines.iter().filter(|one| own::is_backup_of(&one.resource, &name));
     for backup in backups {
         output::line(&backup.resource);
-        look::timeline(&args.look, None, backup)?;
+        look::timeline(&args.look, false, None, backup)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -140,7 +140,7 @@ fn show(
         else {
             bail!("timeline: {resource:?} does not occur in the logs");
         };
-        return output::timeline(&args.look, args.svg.as_deref(), timeline);
+        return output::timeline(&args.look, args.json, args.svg.as_deref(), timeline);
     }
     let report = Report { findings, files, timelines };
     if let Some(path) = &args.html {

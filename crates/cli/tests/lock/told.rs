@@ -99,6 +99,14 @@ async fn a_locks_story_is_told_and_drawn_from_our_own_journal() {
     assert!(picture.starts_with("<svg") && picture.contains("lock door"), "{picture}");
     assert!(picture.contains("effect refused (put)"), "{picture}");
 
+    let shown = told(&stage, &["timeline", "--lock", "door", "--json"], 0);
+    let shown: Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!(
+        (&shown["resource"], &shown["lanes"][0]["worker"]),
+        (&"lock door".into(), &"alice".into())
+    );
+    assert_eq!(shown["lanes"][0]["pauses"].as_array().map(Vec::len), Some(1), "{shown:#}");
+
     let unknown = stage.palisade(&["timeline", "--lock", "window"], "");
     assert_eq!(unknown.status.code(), Some(4), "{}", text(&unknown.stderr));
     let neither = stage.palisade(&["timeline"], "");
