@@ -2,7 +2,7 @@
 
 use palisade_core::Timestamp;
 
-use super::attempt::{Done, EFFECTS_MAX, End, Failed, How, Mark, Pause};
+use super::attempt::{Attempt, Done, EFFECTS_MAX, End, Failed, How, Mark, Pause};
 use super::order::Event;
 use super::resource::{Both, Context, LostGrant, Resource};
 use crate::EventKind;
@@ -93,12 +93,15 @@ impl Resource {
         let ghost = self.ghost.as_ref().is_some_and(|ghost| ghost.worker == event.worker);
         let below =
             self.highest.zip(event.token).is_some_and(|(highest, token)| token < highest.token);
-        // What is written to may log effects itself: their tokens say whose they are.
-        let by_token = || {
+        let by_token = |fits: &dyn Fn(&Attempt) -> bool| {
             let token = event.token?;
-            self.attempts.iter().rposition(|attempt| attempt.token == Some(token))
+            self.attempts.iter().rposition(|one| one.token == Some(token) && fits(one))
         };
-        let index = match self.attempt_of(event.worker).or_else(by_token) {
+        // A worker that was started again under its name is told from its past self by the token.
+        let own = by_token(&|attempt| attempt.worker == event.worker);
+        // What is written to may log effects itself: their tokens say whose they are.
+        let known = own.or_else(|| self.attempt_of(event.worker)).or_else(|| by_token(&|_| true));
+        let index = match known {
             Some(index) => index,
             None if ghost || below => self.unseen(event),
             // Storage, or a deliverer, may log effects without ever holding anything.

@@ -370,3 +370,33 @@ fn a_pause_is_as_long_as_the_silence_even_where_the_lease_ran_out_in_it() {
     let pause = findings.findings.iter().find(|finding| finding.kind == Kind::Pause).unwrap();
     assert!(pause.headline.contains("for 50 s"), "{}", pause.headline);
 }
+
+#[test]
+fn a_worker_that_was_started_again_under_its_name_is_told_from_its_past_self_by_the_token() {
+    let history = |outcome: &str| {
+        format!(
+            "0 w acquired ttl=30 token=1
+             10 w renewed ttl=30
+             41 w acquired ttl=30 token=2
+             50 w renewed ttl=30
+             55 w {outcome} kind=write token=1
+             60 w renewed ttl=30
+             65 w effect kind=write token=2
+             66 w completed
+             66.1 w released"
+        )
+    };
+    let refused = diagnose(&history("refused"));
+    assert_eq!(told(&refused), ["late_effect w unknown"]);
+    assert_eq!(refused.findings[0].landed, Some(false));
+    let landed = diagnose(&history("effect"));
+    assert_eq!(told(&landed), ["late_effect w unknown", "duplicate_effect w unknown"]);
+    // Who asks anew while it holds, and gets a new number each time, is not its own past.
+    quiet(
+        "0 w acquired ttl=30 token=1
+         10 w acquired ttl=30 token=2
+         15 w effect kind=write token=1
+         16 w completed
+         16.1 w released",
+    );
+}
