@@ -3,6 +3,7 @@
 mod any_history;
 mod holding;
 mod losing;
+mod misleading;
 mod reports;
 mod stalling;
 
