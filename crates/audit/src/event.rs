@@ -134,6 +134,8 @@ pub struct Entry<'a> {
     pub event: EventKind,
     /// The lease's length, for grants and renewals.
     pub ttl_ms: Option<u64>,
+    /// That length is not told by the history: it is what somebody takes for granted.
+    pub ttl_assumed: bool,
     /// The fencing token, of a grant or carried by an effect.
     pub token: Option<u64>,
     /// Which sort of effect (`write`, `notify`).
@@ -155,6 +157,7 @@ impl<'a> Entry<'a> {
             resource,
             event,
             ttl_ms: None,
+            ttl_assumed: false,
             token: None,
             kind: None,
             detail: None,

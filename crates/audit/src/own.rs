@@ -25,6 +25,7 @@ use crate::{
     timeline::{Collector, Timeline},
 };
 
+pub use locks::lock_resource;
 pub use queue::{Queue, QueuedJob};
 
 /// Closed attempts that are remembered for what comes late of them.
@@ -33,6 +34,8 @@ const CLOSED_MAX: usize = 100_000;
 const UNKNOWN: &str = "unknown_token";
 /// The code of a write by a holder that had lost what it held.
 const STALE: &str = "stale_token";
+/// What stands between a job's id and the token in the name of a backup attempt.
+const BACKUP: &str = " (backup ";
 /// What the one effect of an attempt is called.
 const COMPLETION: &str = "completion";
 
@@ -40,6 +43,11 @@ const COMPLETION: &str = "completion";
 pub fn settings() -> Settings {
     // One clock wrote all of it, in its order.
     Settings { slack_ms: 0, ends_are_told: true, ..Settings::default() }
+}
+
+/// Whether a resource is the backup attempt of a job, granted beside a live one.
+pub fn is_backup_of(resource: &str, job: &str) -> bool {
+    resource.strip_prefix(job).is_some_and(|rest| rest.starts_with(BACKUP))
 }
 
 /// The findings of a part of the journal: entries with their positions, oldest first.
@@ -58,11 +66,8 @@ pub fn timelines<'e>(
     tell_all(entries.clone(), &mut |entry| {
         names.insert(entry.resource.to_owned());
     });
-    let mut collector = Collector::new(names.iter().map(String::as_str), Vec::new());
-    tell_all(entries, &mut |entry| {
-        // Drawn without its length, a lease lasts until an entry says otherwise.
-        collector.push(&Entry { ttl_ms: None, ..*entry });
-    });
+    let mut collector = Collector::of_journal(names.iter().map(String::as_str));
+    tell_all(entries, &mut |entry| collector.push(entry));
     collector.finish(findings)
 }
 
@@ -81,6 +86,8 @@ pub struct Translator {
     closed: VecDeque<Number>,
     /// Locks of which a grant is open.
     held: BTreeSet<LockName>,
+    /// Places in queues that were told of, and are not given up yet.
+    waiting: BTreeSet<Number>,
 }
 
 /// What is known of an attempt.
@@ -92,6 +99,8 @@ struct Known {
     granted_at: Timestamp,
     lapsed: bool,
     closed: Option<Ended>,
+    /// It was told that it had lost what it held.
+    hears_of_loss: bool,
 }
 
 /// How an attempt, or a grant of a lock, ended.
@@ -164,7 +173,7 @@ impl Translator {
             What::Granted { token, worker, ttl_ms, backup, .. } => {
                 let whose = if *backup {
                     // Granted beside a live attempt on purpose: its lease is its own.
-                    format!("{} (backup {token})", event.subject)
+                    format!("{}{BACKUP}{token})", event.subject)
                 } else {
                     event.subject.to_string()
                 };
@@ -190,7 +199,7 @@ impl Translator {
             }
             What::Closed { token, reason, .. } => self.close(*token, *reason, &mut telling),
             What::Refused { verb, token, code, .. } => {
-                if let Some(known) = self.attempts.get(token) {
+                if let Some(known) = self.attempts.get_mut(token) {
                     refuse(known, &event.subject, (verb, *token, code), &mut telling);
                 }
             }
@@ -204,6 +213,7 @@ impl Translator {
             What::LockGranted { .. }
             | What::LockClosed { .. }
             | What::LockWaiting { .. }
+            | What::LockLeft { .. }
             | What::ObjectWritten { .. } => self.push_of_lock(event, &mut telling),
             // What concerns no attempt, or says no more than the entries beside it.
             What::Submitted { .. }
@@ -211,7 +221,6 @@ impl Translator {
             | What::Suspected { .. }
             | What::Moved { .. }
             | What::Retried
-            | What::LockLeft { .. }
             | What::ObjectRaised { .. }
             | What::Released
             // What was told to others afterwards changes nothing of the attempts.
@@ -232,7 +241,9 @@ impl Translator {
         telling: &mut Telling<'_>,
     ) {
         let granted_at = telling.at;
-        let known = Known { worker, resource, granted_at, lapsed: false, closed: None };
+        let hears_of_loss = false;
+        let known =
+            Known { worker, resource, granted_at, lapsed: false, closed: None, hears_of_loss };
         let entry = Entry {
             ttl_ms: Some(ttl_ms),
             token: Some(token.get()),
@@ -274,7 +285,7 @@ impl Translator {
 /// A verb that came too late. Of an attempt that was given up in good order (its job cancelled, or
 /// outrun by a backup) that is no fault; of one that was lost it is the pauser's last act.
 fn refuse(
-    known: &Known,
+    known: &mut Known,
     subject: &Subject,
     (verb, token, code): (&str, Number, &str),
     telling: &mut Telling<'_>,
@@ -290,12 +301,13 @@ fn refuse(
         (Subject::Job(_), "complete") => {
             telling.say_effect(known, EventKind::Refused, token, (COMPLETION, Some(code)));
         }
-        // It had worked until then.
-        (Subject::Job(_), "fail") | (Subject::Lock(_), "release") => {
+        // It had worked until then, unless it knew already: then it only tidies up.
+        (Subject::Job(_), "fail") | (Subject::Lock(_), "release") if !known.hears_of_loss => {
             telling.say(known, EventKind::Progress);
         }
         // It hears of its loss.
         (Subject::Lock(_), "renew") => {
+            known.hears_of_loss = true;
             let entry = telling.entry(known, EventKind::RenewFailed);
             (telling.sink)(&Entry { detail: Some("lost"), ..entry });
         }

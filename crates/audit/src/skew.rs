@@ -1,13 +1,15 @@
 //! Files whose clocks disagree: how far each must be shifted for their histories to fit.
 //!
-//! Two leases of one resource do not overlap, a denial falls into another's lease, and a higher
-//! token is granted later. Each such pair of entries in two files rules out some corrections; the
+//! Two leases of one resource do not overlap, a denial falls into another's lease, a higher token
+//! is granted later, and work falls into the lease that it is done under. Each such pair of entries in two files rules out some corrections; the
 //! smallest correction that contradicts the fewest pairs is the estimate, and the width of what
 //! is left says how sure it is. One contradiction alone may as well be a fault of the lock
 //! service, so it corrects nothing.
 
+mod bounds;
 mod leases;
 
+use bounds::{Bounds, FAR_MS, FILES_MAX};
 use leases::{Lease, Leases};
 
 use crate::Entry;
@@ -50,6 +52,15 @@ pub struct Skew {
     pub contradicted: u64,
     /// How sure it is.
     pub sureness: Sureness,
+}
+
+impl Skew {
+    /// Whether the file's clock contradicts others', and it cannot be said, or only from one side,
+    /// by how much it is off.
+    pub fn is_doubtful(&self) -> bool {
+        let left_as_it_is = self.sureness == Sureness::Unknown && self.contradicted > 0;
+        left_as_it_is || (self.offset_ms != 0 && self.uncertainty_ms.is_none())
+    }
 }
 
 /// Fewer contradictions than this correct nothing.
@@ -101,6 +112,15 @@ impl Estimator {
             *skew =
                 Some(Skew { sureness: Sureness::Reference, uncertainty_ms: Some(0), ..unknown });
         }
+        let bounds = self.bounds(count);
+        let within = |file: usize, skews: &[Option<Skew>]| {
+            let aligned = skews.iter().enumerate();
+            let aligned = aligned.filter_map(|(other, skew)| Some((other, skew.as_ref()?)));
+            let known = aligned.filter_map(|(other, skew)| {
+                bounds.as_ref().map(|bounds| bounds.from(other, skew.offset_ms, file))
+            });
+            known.fold((-FAR_MS, FAR_MS), |(low, high), (a, b)| (low.max(a), high.min(b)))
+        };
         // The file with the most pairs goes first; once aligned, it helps to align the others.
         loop {
             let next = (0..count)
@@ -108,9 +128,28 @@ impl Estimator {
                 .map(|file| (file, self.penalties(file, &skews)))
                 .max_by_key(|(file, penalties)| (penalties.pairs, count - file));
             let Some((file, penalties)) = next else { break };
-            skews[file] = Some(estimate(penalties));
+            let within = within(file, &skews);
+            skews[file] = Some(estimate(&penalties, within));
         }
         skews.into_iter().map(|skew| skew.unwrap_or(unknown)).collect()
+    }
+
+    /// What every two files say of each other, where they do not contradict themselves much.
+    fn bounds(&self, count: usize) -> Option<Bounds> {
+        if !(3..=FILES_MAX).contains(&count) {
+            return None;
+        }
+        let mut bounds = Bounds::new(count);
+        for first in 0..count {
+            let mut alone: Vec<Option<Skew>> = vec![None; count];
+            alone[first] = Some(skew_of(0, None, 0, 0));
+            for second in first + 1..count {
+                if let Some(span) = self.penalties(second, &alone).span() {
+                    bounds.narrow(first, second, span);
+                }
+            }
+        }
+        bounds.closed()
     }
 
     /// What the pairs between a file and those that are aligned rule out.
@@ -119,20 +158,34 @@ impl Estimator {
         for resource in self.leases.resources() {
             let mut here: Vec<Lease> = Vec::new();
             let mut there: Vec<Lease> = Vec::new();
+            // Somebody may have been denied because of one of these.
+            let mut elsewhere = false;
             for lease in &resource.leases {
                 match skews[lease.file as usize] {
                     _ if lease.file as usize == file => here.push(*lease),
                     Some(skew) => there.push(lease.shifted(skew.offset_ms)),
-                    None => {}
+                    None => elsewhere = true,
                 }
             }
             if here.is_empty() && there.is_empty() {
                 continue;
             }
+            for work in &resource.works {
+                if work.file as usize == file {
+                    let moves = there.iter().filter_map(|lease| work.moves_into(lease));
+                    penalties.inside(moves.map(|(low, high)| (low, high.unwrap_or(FAR_MS))));
+                } else if let Some(skew) = skews[work.file as usize] {
+                    let work = work.shifted(skew.offset_ms);
+                    let moves = here.iter().filter_map(|lease| work.moves_into(lease));
+                    // What would move the work one way moves the leases the other.
+                    let turned = moves.map(|(low, high)| (high.map_or(-FAR_MS, |at| -at), -low));
+                    penalties.inside(turned);
+                }
+            }
             for (a, b) in there.iter().flat_map(|a| here.iter().map(move |b| (a, b))) {
                 penalties.pair(a, b);
             }
-            for denial in &resource.denials {
+            for denial in resource.denials.iter().filter(|_| !elsewhere) {
                 if denial.file as usize == file {
                     let inside = |lease: &&Lease| lease.holds(denial.at);
                     if !there.is_empty() && here.iter().find(inside).is_none() {
@@ -161,9 +214,6 @@ struct Penalties {
     pairs: u64,
 }
 
-/// Far beyond any correction, and safe to add to.
-const FAR_MS: i64 = i64::MAX / 4;
-
 impl Penalties {
     /// Leases of one resource, `a` aligned and `b` to be shifted.
     fn pair(&mut self, a: &Lease, b: &Lease) {
@@ -176,6 +226,41 @@ impl Penalties {
             } else if b_token < a_token {
                 self.intervals.push((a.from - b.from + 1, FAR_MS));
             }
+        }
+    }
+
+    /// Neighbouring intervals with the number of pairs that each contradicts, and how many no
+    /// correction at all contradicts.
+    fn regions(&self) -> (Vec<(i64, i64, i64)>, i64) {
+        let mut steps: Vec<(i64, i64)> = Vec::with_capacity(self.intervals.len() * 2);
+        let mut now = 0;
+        for (from, to) in self.intervals.iter().filter(|(from, to)| from <= to) {
+            steps.push((*from, 1));
+            steps.push((*to + 1, -1));
+            now += i64::from(*from <= 0 && 0 <= *to);
+        }
+        steps.sort_unstable();
+        (regions(&steps), now)
+    }
+
+    /// The span of corrections that nearly all pairs allow, if there is one, nearest to no correction
+    /// at all; which more than one pair must contradict.
+    fn span(&self) -> Option<(i64, i64)> {
+        let (regions, now) = self.regions();
+        let few = |depth: i64| depth.unsigned_abs() * 8 <= self.pairs;
+        let fewest = regions.iter().map(|region| region.2).min().filter(|depth| few(*depth))?;
+        let best = regions.into_iter().filter(|region| region.2 == fewest);
+        let (from, to, _) = best.min_by_key(distance)?;
+        let moved = from > 0 || to < 0;
+        let enough = self.pairs > 0 && (!moved || now - fewest >= CONTRADICTIONS_MIN);
+        enough.then_some((from, to))
+    }
+
+    /// The correction must lie in one of the spans, if there are any.
+    fn inside(&mut self, spans: impl Iterator<Item = (i64, i64)>) {
+        let spans: Vec<_> = spans.collect();
+        if !spans.is_empty() {
+            self.outside(spans);
         }
     }
 
@@ -194,22 +279,24 @@ impl Penalties {
     }
 }
 
-/// The smallest correction that contradicts the fewest pairs.
-fn estimate(penalties: Penalties) -> Skew {
-    let mut steps: Vec<(i64, i64)> = Vec::with_capacity(penalties.intervals.len() * 2);
-    let mut now = 0;
-    for (from, to) in penalties.intervals.into_iter().filter(|(from, to)| from <= to) {
-        steps.push((from, 1));
-        steps.push((to + 1, -1));
-        now += i64::from(from <= 0 && 0 <= to);
+/// The smallest correction within bounds that contradicts the fewest pairs.
+fn estimate(penalties: &Penalties, (low, high): (i64, i64)) -> Skew {
+    let (regions, mut now) = penalties.regions();
+    let mut regions: Vec<_> = regions
+        .into_iter()
+        .map(|(from, to, depth)| (from.max(low), to.min(high), depth))
+        .filter(|(from, to, _)| from <= to)
+        .collect();
+    if low > 0 || high < 0 {
+        // What files say of each other over third ones contradicts it as well as any two pairs.
+        now += CONTRADICTIONS_MIN;
     }
-    steps.sort_unstable();
-    let regions = regions(&steps);
+    if regions.is_empty() {
+        regions.push((-FAR_MS, FAR_MS, now));
+    }
     let fewest = regions.iter().map(|region| region.2).min().unwrap_or(0);
-    let distance = |region: &(i64, i64, i64)| {
-        if region.0 <= 0 && 0 <= region.1 { 0 } else { region.0.abs().min(region.1.abs()) }
-    };
-    let best = regions.iter().filter(|region| region.2 == fewest).min_by_key(|r| distance(r));
+    let best =
+        regions.iter().filter(|region| region.2 == fewest).min_by_key(|region| distance(region));
     let Some((from, to, contradicted)) = best.copied() else {
         return skew_of(0, None, 0, 0);
     };
@@ -236,6 +323,11 @@ fn estimate(penalties: Penalties) -> Skew {
     skew_of(offset, room(offset, from, to), pairs, contradicted)
 }
 
+/// How far a region is from no correction, in ms.
+fn distance(region: &(i64, i64, i64)) -> i64 {
+    if region.0 <= 0 && 0 <= region.1 { 0 } else { region.0.abs().min(region.1.abs()) }
+}
+
 /// Neighbouring intervals with the number of pairs that each contradicts.
 fn regions(steps: &[(i64, i64)]) -> Vec<(i64, i64, i64)> {
     let mut regions = Vec::new();
@@ -248,7 +340,9 @@ fn regions(steps: &[(i64, i64)]) -> Vec<(i64, i64, i64)> {
         }
         depth += change;
     }
-    regions.push((from, FAR_MS, depth));
+    if from <= FAR_MS {
+        regions.push((from, FAR_MS, depth));
+    }
     regions
 }
 

@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use palisade_audit::findings::{Analyser, Findings, Settings};
-use palisade_audit::read::{Reader, Tally, Translation};
+use palisade_audit::findings::{Analyser, Findings};
+use palisade_audit::read::{Reader, Tally, Translation, built_in};
 use palisade_audit::report::{File, Report, html, json, text};
 use palisade_audit::timeline::{Collector, Style, Timeline};
 use serde_json::Value;
@@ -48,6 +48,7 @@ fn translation(expected: &Value) -> Translation {
             "--map" => translation.map(pair[1]).unwrap(),
             "--event" => translation.word(pair[1]).unwrap(),
             "--pattern" => translation.pattern(pair[1]).unwrap(),
+            "--profile" => translation.profile(&built_in(pair[1]).unwrap()).unwrap(),
             other => panic!("{other} is not known here"),
         }
     }
@@ -58,7 +59,7 @@ fn tell(expected: &Value, log: &Path) -> Told {
     let translation = translation(expected);
     let name = log.file_name().unwrap().to_str().unwrap().to_owned();
     let bytes = std::fs::read(log).unwrap();
-    let mut analyser = Analyser::new(Settings::default());
+    let mut analyser = Analyser::new(translation.settings());
     let mut reader = Reader::new(&translation, 0, &name);
     reader.feed(&bytes, &mut |entry| analyser.push(entry));
     let tally = reader.finish(&mut |entry| analyser.push(entry));

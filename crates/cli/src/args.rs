@@ -62,9 +62,9 @@ pub(crate) enum Verb {
     Retry(RetryArgs),
     /// Show the recipes, their parameters and what they make.
     Recipes(crate::commands::recipes::RecipesArgs),
-    /// Show a job's history: who was granted what when, what was refused and why.
+    /// Show a job's history, or a lock's: who was granted what when, what was refused and why.
     History(HistoryArgs),
-    /// Draw a job's history: a lane for each worker, with its leases, pauses and effects.
+    /// Draw a job's history, or a lock's: a lane for each worker, with its leases, pauses, effects.
     Timeline(crate::commands::history::TimelineArgs),
     /// Show the server's journal as it is written: every grant, refusal, completion, and why.
     Events(crate::commands::events::EventsArgs),

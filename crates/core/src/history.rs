@@ -1,6 +1,9 @@
 //! The journal's entries: who was granted what when, what was refused and why.
 
+mod of_lock;
 mod words;
+
+pub use of_lock::OfLock;
 
 use serde::{Deserialize, Serialize};
 

@@ -5,10 +5,14 @@ use std::time::Duration;
 use reqwest::Method;
 
 use crate::wire::{
-    AcquireRequest, AcquireResponse, LockList, LockReleased, LockView, PairWire, RenewResponse,
+    AcquireRequest, AcquireResponse, HistoryView, LockList, LockReleased, LockView, PairWire,
+    RenewResponse,
 };
 
 use super::{CALL_TIMEOUT, Client, ClientError, objects::page};
+
+/// How long the server may look through its journal.
+const JOURNAL_TIMEOUT: Duration = Duration::from_mins(5);
 
 impl Client {
     /// Asks for a lock; waits for `wait_ms` at the server. With a `request_id` it may be asked
@@ -46,6 +50,13 @@ impl Client {
     /// One lock.
     pub async fn lock(&self, name: &str) -> Result<LockView, ClientError> {
         self.get(&format!("/locks/{name}")).await
+    }
+
+    /// What happened to a lock, oldest first: the newest `limit` entries. The server looks through
+    /// its journal for it.
+    pub async fn lock_history(&self, name: &str, limit: u32) -> Result<HistoryView, ClientError> {
+        let path = format!("/locks/{name}?history=true&limit={limit}");
+        self.json(self.request(Method::GET, &path).timeout(JOURNAL_TIMEOUT)).await
     }
 
     /// Locks by name. `query` is the query string (`prefix=exports/&limit=10`).

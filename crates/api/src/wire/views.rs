@@ -191,7 +191,7 @@ pub struct EventView {
     pub event: Event,
 }
 
-/// `GET /v1/jobs/{id}/history`.
+/// `GET /v1/jobs/{id}/history` and `GET /v1/locks/{name}/history`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryView {
     /// Oldest first.

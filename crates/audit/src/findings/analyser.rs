@@ -96,6 +96,7 @@ impl Analyser {
             resource,
             what: entry.event,
             ttl_ms: entry.ttl_ms.map(|ttl_ms| ttl_ms.min(SPAN_MAX_MS)),
+            ttl_assumed: entry.ttl_assumed,
             token: entry.token,
             duration_ms: entry.duration_ms.map(|length_ms| length_ms.min(SPAN_MAX_MS)),
             texts: texts_of(entry),
@@ -149,7 +150,8 @@ impl Analyser {
             self.take_one(event.resource, event);
             self.resources[event.resource as usize].pending -= 1;
         }
-        if event.worker != NOBODY {
+        // That its lease is over is not said by the holder, even where the entry names it.
+        if event.worker != NOBODY && event.what != EventKind::Expired {
             self.tracks.seen(event.worker, event.at);
         }
         if self.totals.events.is_multiple_of(SWEEP_EVENTS) {

@@ -2,7 +2,7 @@
 
 use palisade_core::Timestamp;
 
-use super::order::Event;
+use super::{Confidence, order::Event};
 use crate::Source;
 
 /// An entry's instant and place.
@@ -10,6 +10,17 @@ use crate::Source;
 pub(crate) struct Mark {
     pub(crate) at: Timestamp,
     pub(crate) source: Source,
+}
+
+impl Mark {
+    /// Whether it comes after another, which may be told up to `tolerance_ms` too early or late. In
+    /// a history of one clock, which tolerates nothing, the order of entries tells what the
+    /// milliseconds do not.
+    pub(crate) fn is_after(&self, other: &Self, tolerance_ms: u64) -> bool {
+        let at_once =
+            tolerance_ms == 0 && self.at == other.at && self.source.file == other.source.file;
+        self.at > other.at.plus_ms(tolerance_ms) || (at_once && self.source > other.source)
+    }
 }
 
 impl Event {
@@ -90,6 +101,19 @@ pub(crate) struct Pause {
     pub(crate) to: Mark,
     pub(crate) length_ms: u64,
     pub(crate) reported: bool,
+    /// It had been heard of often enough for a silence to be strange.
+    pub(crate) of_habit: bool,
+}
+
+impl Pause {
+    /// How sure it is that the worker stood still, and did not only say nothing.
+    pub(crate) const fn confidence(&self) -> Confidence {
+        match (self.reported, self.of_habit) {
+            (true, _) => Confidence::Certain,
+            (false, true) => Confidence::Likely,
+            (false, false) => Confidence::Possible,
+        }
+    }
 }
 
 /// An effect, landed or refused.
@@ -114,11 +138,15 @@ pub(crate) struct Attempt {
     pub(crate) granted: Option<Mark>,
     pub(crate) first: Mark,
     pub(crate) ttl_ms: Option<u64>,
+    /// The history does not tell it.
+    pub(crate) ttl_assumed: bool,
     pub(crate) token: Option<u64>,
     pub(crate) deadline: Option<Timestamp>,
     pub(crate) last_sign: Mark,
     pub(crate) last_work: Mark,
     pub(crate) renewed_at: Option<Timestamp>,
+    /// The longest that it took from one renewal to the next.
+    pub(crate) renewal_gap_max_ms: u64,
     pub(crate) renewals_since_work: u32,
     pub(crate) gaps: u32,
     pub(crate) gap_max_ms: u64,
@@ -130,6 +158,8 @@ pub(crate) struct Attempt {
     pub(crate) paused_ms: u64,
     /// The lease was given up or taken back.
     pub(crate) freed: Option<Mark>,
+    /// The service took it back though it had time left.
+    pub(crate) revoked: bool,
     pub(crate) end: Option<(End, Mark)>,
     pub(crate) taken: Option<Taken>,
     /// The first work after the resource had gone to another.
@@ -147,11 +177,13 @@ impl Attempt {
             granted: granted.then_some(mark),
             first: mark,
             ttl_ms: event.ttl_ms,
+            ttl_assumed: event.ttl_assumed,
             token: event.token,
             deadline: event.ttl_ms.map(|ttl_ms| mark.at.plus_ms(ttl_ms)),
             last_sign: mark,
             last_work: mark,
             renewed_at: None,
+            renewal_gap_max_ms: 0,
             renewals_since_work: 0,
             gaps: 0,
             gap_max_ms: 0,
@@ -162,6 +194,7 @@ impl Attempt {
             pause: None,
             paused_ms: 0,
             freed: None,
+            revoked: false,
             end: None,
             taken: None,
             after: None,
@@ -181,6 +214,37 @@ impl Attempt {
 
     pub(crate) fn landed(&self) -> impl Iterator<Item = &Done> {
         self.effects.iter().filter(|effect| !effect.refused)
+    }
+
+    /// Whether a silence in which the resource went to another explains that it did. `usual_ms` and
+    /// `fleet_ms` are how long it, and holders in general, are silent while they are at work.
+    pub(crate) fn stood_still(
+        &self,
+        silent_ms: u64,
+        from: Timestamp,
+        (usual_ms, fleet_ms): (u64, u64),
+    ) -> bool {
+        let ttl_ms = self.ttl_ms.unwrap_or(0);
+        if silent_ms <= ttl_ms / 2 || silent_ms <= usual_ms {
+            return false;
+        }
+        let whole_lease = silent_ms >= ttl_ms;
+        let kept = self.kept_until(from);
+        // A holder that renews, and then does not for as long as it takes to lose the lease, has
+        // stood still, however slowly it went to work before: on a loaded machine all are slow.
+        if self.renewed_at.is_some() && (kept || whole_lease) {
+            return true;
+        }
+        // One that had let its renewal pass while it was well would have lost the lease anyhow.
+        silent_ms > (usual_ms * 2).max(fleet_ms * 2) && (kept || whole_lease)
+    }
+
+    /// Whether it was kept in good time until it fell silent at `from`: its next renewal was not
+    /// overdue by then.
+    pub(crate) fn kept_until(&self, from: Timestamp) -> bool {
+        let since = self.renewed_at.or(self.granted.map(|mark| mark.at)).unwrap_or(from);
+        let half_ttl_ms = self.ttl_ms.unwrap_or(0) / 2;
+        from.since_ms(since) <= half_ttl_ms.max(self.renewal_gap_max_ms.saturating_mul(3) / 2)
     }
 
     /// Until when the lease can have run: a history that logs no renewals leaves it open whether

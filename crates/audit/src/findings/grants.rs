@@ -7,6 +7,7 @@ use super::resource::{Context, Highest, LostGrant, Regression, Resource};
 impl Resource {
     pub(crate) fn acquired(&mut self, event: &Event, context: &mut Context<'_>) {
         self.unanswered = None;
+        self.wishing.retain(|worker| *worker != event.worker);
         if self.is_reentrant(event) {
             self.renewed(event, context);
             return;
@@ -78,7 +79,9 @@ impl Resource {
             let deadline = attempt.deadline;
             attempt.taken = Some(Taken { by, mark, how, deadline, waiting });
             if how == How::LostGrant && !same_worker {
-                self.lost.push(LostGrant { first: index, second: by, mark, untimed: false });
+                let revoked = attempt.revoked;
+                let first = index;
+                self.lost.push(LostGrant { first, second: by, mark, untimed: false, revoked });
             }
         }
     }
@@ -91,7 +94,7 @@ impl Resource {
         if attempt.end.is_some() {
             return How::Ended;
         }
-        if attempt.freed.is_some() {
+        if attempt.freed.is_some() && !attempt.revoked {
             return How::Lapsed;
         }
         match attempt.deadline {

@@ -19,10 +19,18 @@ impl Resource {
             }
         }
         let Some(victim) = self.holder else { return };
-        if event.detail().is_some_and(says_harmless) {
+        let guarded = context.settings.releases_are_guarded;
+        if guarded || event.detail().is_some_and(says_harmless) {
             return;
         }
         let tolerance_ms = context.settings.tolerance_ms();
+        let in_time = mark.at <= self.attempts[victim].first.at.plus_ms(tolerance_ms);
+        if own.is_none() && self.unreleased.take_if(|worker| *worker == event.worker).is_some() {
+            // A handover that is logged a little late.
+            if in_time {
+                return;
+            }
+        }
         let orderly = own.is_some_and(|index| self.gave_up_its_own(index, mark, tolerance_ms));
         if orderly || !self.attempts[victim].alive(mark.at, tolerance_ms) && own.is_some() {
             return;
@@ -46,10 +54,22 @@ impl Resource {
 
     pub(crate) fn expired(&mut self, event: &Event, context: &Context<'_>) {
         let mark = event.mark();
-        // The service may name itself as the worker.
+        // A waiter's own wish may expire, and that takes nothing from the holder.
+        let wish = self.wishing.iter().position(|worker| *worker == event.worker);
+        if let Some(place) = wish.filter(|_| event.worker != NOBODY) {
+            self.wishing.swap_remove(place);
+            return;
+        }
+        // Whoever else is named may be the service itself, or who found the lease expired.
+        let open = |attempt: &Attempt| attempt.taken.is_none() && !attempt.finished();
         let named = if event.worker == NOBODY { None } else { self.attempt_of(event.worker) };
+        let named = named.filter(|index| open(&self.attempts[*index]));
         let Some(index) = named.or(self.holder) else { return };
-        self.attempts[index].freed = Some(mark);
+        let attempt = &mut self.attempts[index];
+        attempt.freed = Some(mark);
+        let margin_ms = context.settings.tolerance_ms().max(attempt.ttl_ms.unwrap_or(0) / 4);
+        attempt.revoked = !attempt.ttl_assumed
+            && attempt.deadline.is_some_and(|deadline| deadline > mark.at.plus_ms(margin_ms));
         if context.settings.ends_are_told {
             self.attempts[index].deadline = Some(mark.at);
         }

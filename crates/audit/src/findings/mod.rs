@@ -223,10 +223,18 @@ pub struct Settings {
     pub offsets_ms: Vec<i64>,
     /// What the corrections may be wrong by, in ms.
     pub uncertainty_ms: u64,
+    /// Files, by index, whose clocks contradict others' and could not be corrected; missing ones
+    /// are in order.
+    pub doubtful: Vec<bool>,
     /// Whether the history tells of every lease that ran out and went to another, and not of
     /// renewals: then a lease is kept until an entry says otherwise, and silence alone says
     /// nothing.
     pub ends_are_told: bool,
+    /// Whether holders are logged when they begin and when they end, and never in between: then
+    /// nobody who is silent can be said to have stood still.
+    pub silence_says_nothing: bool,
+    /// Whether a release does nothing unless it is the holder's own.
+    pub releases_are_guarded: bool,
 }
 
 impl Default for Settings {
@@ -238,12 +246,22 @@ impl Default for Settings {
             findings_max: 10_000,
             offsets_ms: Vec::new(),
             uncertainty_ms: 0,
+            doubtful: Vec::new(),
             ends_are_told: false,
+            silence_says_nothing: false,
+            releases_are_guarded: false,
         }
     }
 }
 
 impl Settings {
+    /// Whether the order of entries in these two files is in doubt.
+    pub(crate) fn doubts(&self, a: Source, b: Source) -> bool {
+        let doubtful =
+            |source: Source| self.doubtful.get(source.file as usize).copied().unwrap_or(false);
+        a.file != b.file && (doubtful(a) || doubtful(b))
+    }
+
     /// How far two entries may be out of order, in ms, all told.
     pub(crate) const fn tolerance_ms(&self) -> u64 {
         self.slack_ms + self.uncertainty_ms

@@ -17,6 +17,7 @@ pub(crate) struct Event {
     pub(crate) resource: u32,
     pub(crate) what: EventKind,
     pub(crate) ttl_ms: Option<u64>,
+    pub(crate) ttl_assumed: bool,
     pub(crate) token: Option<u64>,
     pub(crate) duration_ms: Option<u64>,
     pub(crate) texts: Option<Box<Texts>>,

@@ -29,6 +29,8 @@ pub(crate) struct LostGrant {
     pub(crate) mark: Mark,
     /// No ttl is known; that the first was visibly at work is all there is.
     pub(crate) untimed: bool,
+    /// The service said that the first's time was over, which it was not.
+    pub(crate) revoked: bool,
 }
 
 /// A release by somebody who did not hold the lock.
@@ -83,6 +85,8 @@ pub(crate) struct Resource {
     pub(crate) holder: Option<usize>,
     pub(crate) waiting: Waiting,
     pub(crate) unanswered: Option<Unanswered>,
+    /// Who asked for it and has no answer yet, the first few.
+    pub(crate) wishing: Vec<u32>,
     pub(crate) highest: Option<Highest>,
     pub(crate) work: u32,
     pub(crate) both: Vec<Both>,
@@ -91,12 +95,16 @@ pub(crate) struct Resource {
     pub(crate) regressions: Vec<Regression>,
     /// The last finished attempt, should its worker act once more.
     pub(crate) ghost: Option<Box<Attempt>>,
+    /// Who completed the work that was told of last, and has not been heard to release since.
+    pub(crate) unreleased: Option<u32>,
     pub(crate) last_event: Timestamp,
     /// Events of this resource that wait for their turn.
     pub(crate) pending: u32,
     pub(crate) queued: bool,
 }
 
+/// How many unanswered wishes are remembered.
+const WISHES_MAX: usize = 16;
 /// More attempts than this at once are concluded early, so that one resource stays small.
 const ATTEMPTS_MAX: usize = 64;
 
@@ -162,8 +170,10 @@ impl Resource {
 
     /// Forgets all that has been told.
     pub(crate) fn clear(&mut self) {
-        let last = self.attempts.pop().filter(|attempt| attempt.ended(End::Released));
-        self.ghost = last.map(Box::new);
+        let last = self.attempts.pop();
+        let completed = last.as_ref().filter(|attempt| attempt.ended(End::Completed));
+        self.unreleased = completed.map(|attempt| attempt.worker);
+        self.ghost = last.filter(|attempt| attempt.ended(End::Released)).map(Box::new);
         self.attempts.clear();
         self.holder = None;
         self.both.clear();
@@ -177,10 +187,15 @@ impl Resource {
     fn requested(&mut self, event: &Event) {
         let (first, worker) = (event.mark(), event.worker);
         self.unanswered.get_or_insert(Unanswered { first, worker, count: 0 }).count += 1;
+        let holds = self.holder.is_some_and(|holder| self.attempts[holder].worker == worker);
+        if !holds && self.wishing.len() < WISHES_MAX && !self.wishing.contains(&worker) {
+            self.wishing.push(worker);
+        }
     }
 
     fn denied(&mut self, event: &Event, context: &Context<'_>) {
         self.unanswered = None;
+        self.wishing.retain(|worker| *worker != event.worker);
         let mark = event.mark();
         let waiting = &mut self.waiting;
         waiting.count += 1;

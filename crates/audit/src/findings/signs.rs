@@ -2,7 +2,7 @@
 
 use palisade_core::Timestamp;
 
-use super::attempt::{Done, EFFECTS_MAX, End, Failed, How, Mark, Pause};
+use super::attempt::{Attempt, Done, EFFECTS_MAX, End, Failed, How, Mark, Pause};
 use super::order::Event;
 use super::resource::{Both, Context, LostGrant, Resource};
 use crate::EventKind;
@@ -35,16 +35,22 @@ impl Resource {
         let attempt = &mut self.attempts[index];
         // Once another has the lock, a service that does not ask whose it is renews for anybody.
         if attempt.taken.is_none() {
+            let before = attempt.renewed_at.or(attempt.granted.map(|mark| mark.at));
+            let gap_ms = before.map_or(0, |before| event.at.since_ms(before));
+            attempt.renewal_gap_max_ms = attempt.renewal_gap_max_ms.max(gap_ms);
             attempt.renewed_at = Some(event.at);
         }
         attempt.renewals_since_work += 1;
-        attempt.ttl_ms = event.ttl_ms.or(attempt.ttl_ms);
+        if let Some(ttl_ms) = event.ttl_ms {
+            (attempt.ttl_ms, attempt.ttl_assumed) = (Some(ttl_ms), event.ttl_assumed);
+        }
         let told = context.settings.ends_are_told;
         attempt.deadline = attempt.ttl_ms.filter(|_| !told).map(|ttl_ms| event.at.plus_ms(ttl_ms));
         if attempt.taken.is_none() {
             attempt.failed = None;
             attempt.ignored = None;
             attempt.freed = None;
+            attempt.revoked = false;
             if attempt.end.is_none() {
                 self.holder = Some(index);
             }
@@ -87,7 +93,15 @@ impl Resource {
         let ghost = self.ghost.as_ref().is_some_and(|ghost| ghost.worker == event.worker);
         let below =
             self.highest.zip(event.token).is_some_and(|(highest, token)| token < highest.token);
-        let index = match self.attempt_of(event.worker) {
+        let by_token = |fits: &dyn Fn(&Attempt) -> bool| {
+            let token = event.token?;
+            self.attempts.iter().rposition(|one| one.token == Some(token) && fits(one))
+        };
+        // A worker that was started again under its name is told from its past self by the token.
+        let own = by_token(&|attempt| attempt.worker == event.worker);
+        // What is written to may log effects itself: their tokens say whose they are.
+        let known = own.or_else(|| self.attempt_of(event.worker)).or_else(|| by_token(&|_| true));
+        let index = match known {
             Some(index) => index,
             None if ghost || below => self.unseen(event),
             // Storage, or a deliverer, may log effects without ever holding anything.
@@ -122,7 +136,7 @@ impl Resource {
         };
         let own_time_left = taken.how == How::LostGrant
             && attempt.deadline.is_some_and(|deadline| deadline >= event.at);
-        let over = event.at > taken.mark.at.plus_ms(tolerance_ms);
+        let over = event.mark().is_after(&taken.mark, tolerance_ms);
         over && !own_time_left && !attempt.ended(End::Completed)
     }
 
@@ -145,7 +159,7 @@ impl Resource {
         let taken_at = attempt.taken.as_ref().map(|taken| taken.mark.at);
         if too_long || crosses(attempt.deadline, taken_at, from.at, event.at) {
             let to = event.mark();
-            attempt.pause = Some(Pause { from, to, length_ms, reported: true });
+            attempt.pause = Some(Pause { from, to, length_ms, reported: true, of_habit: true });
         }
         attempt.last_sign = event.mark();
     }
@@ -190,7 +204,7 @@ impl Resource {
         let attempt = &mut self.attempts[index];
         let from = attempt.last_sign;
         let gap_ms = mark.at.since_ms(from.at);
-        if attempt.end.is_some() {
+        if attempt.end.is_some() || context.settings.silence_says_nothing {
             return;
         }
         if context.settings.ends_are_told && attempt.taken.is_none() {
@@ -205,18 +219,26 @@ impl Resource {
         }
         let silent_ms = gap_ms.min(context.tracks.silence_ms(attempt.worker, from.at, mark.at));
         let taken_at = attempt.taken.as_ref().map(|taken| taken.mark.at);
-        let half_ttl_ms = attempt.ttl_ms.unwrap_or(0) / 2;
         let usual_ms = if attempt.gaps >= 2 { attempt.gap_max_ms } else { 0 };
-        let lost_in_it = taken_at.is_some_and(|at| from.at <= at && at <= mark.at);
+        // What the service gave away while the lease still ran, no silence has lost.
+        let given_away = attempt.taken.as_ref().is_some_and(|taken| taken.how == How::LostGrant)
+            && !(attempt.revoked || attempt.ttl_assumed)
+            && attempt.deadline.is_some_and(|deadline| deadline > mark.at);
+        let lost_in_it = !given_away && taken_at.is_some_and(|at| from.at <= at && at <= mark.at);
         let fleet = &context.habits.gaps;
         // A holder that is usually this silent has not stood still.
         let fleet_ms = if fleet.count() >= 8 { fleet.rough_quantile_ms(90) } else { 0 };
-        let pause = Pause { from, to: mark, length_ms: silent_ms, reported: false };
-        if lost_in_it && silent_ms > half_ttl_ms.max(usual_ms * 2).max(fleet_ms * 2) {
+        // Whoever holds one of our own leases has a keeper that renews it.
+        let keeps = context.settings.ends_are_told || attempt.renewed_at.is_some();
+        let of_habit = keeps || attempt.gaps >= 2;
+        let pause = Pause { from, to: mark, length_ms: silent_ms, reported: false, of_habit };
+        if lost_in_it && attempt.stood_still(silent_ms, from.at, (usual_ms, fleet_ms)) {
             attempt.pause = Some(pause);
             attempt.paused_ms += silent_ms;
             context.totals.pauses.add(silent_ms);
-        } else if attempt.gaps >= 2 && silent_ms > half_ttl_ms.max(usual_ms * 3).max(fleet_ms * 2) {
+        } else if attempt.gaps >= 2
+            && silent_ms > (attempt.ttl_ms.unwrap_or(0) / 2).max(usual_ms * 3).max(fleet_ms * 2)
+        {
             // Where renewals are not logged, the lease may have been kept all the while.
             let kept = context.totals.renewals == 0 && taken_at.is_none();
             if !kept && crosses(attempt.deadline, taken_at, from.at, mark.at) {
@@ -238,10 +260,8 @@ impl Resource {
         if attempt.ended(End::Completed) || attempt.ended(End::Restarted) {
             return;
         }
-        let lost = attempt
-            .taken
-            .as_ref()
-            .is_some_and(|taken| mark.at > taken.mark.at.plus_ms(tolerance_ms));
+        let lost =
+            attempt.taken.as_ref().is_some_and(|taken| mark.is_after(&taken.mark, tolerance_ms));
         if let Some(failed) = &attempt.failed
             && attempt.ignored.is_none()
             && attempt.end.is_none()
@@ -275,7 +295,8 @@ impl Resource {
                 .as_ref()
                 .is_some_and(|taken| taken.how == How::Untimed && taken.by == winner);
             if untimed && a.pause.is_none() && a.failed.is_none() {
-                self.lost.push(LostGrant { first: loser, second: winner, mark: b.first, untimed });
+                let (first, second, mark) = (loser, winner, b.first);
+                self.lost.push(LostGrant { first, second, mark, untimed, revoked: false });
             }
             self.both.push(Both { loser, winner, from });
         }

@@ -17,6 +17,10 @@ const STALL_BLIND_MS: u64 = 600_000;
 const UNTAKEN_MS: u64 = 120_000;
 /// A lock without expiry that another got within this time was recovered, in ms.
 const RECOVERED_MS: u64 = 300_000;
+/// A silence shorter than this hides nothing behind a long lease, in ms.
+const HIDDEN_MIN_MS: u64 = 1_800_000;
+/// Waiting for less than this, after a lease was over, is no stall, in ms.
+const WAITED_MIN_MS: u64 = 5_000;
 /// Renewals without work that make a holder look stuck.
 const STUCK_RENEWALS: u32 = 3;
 
@@ -58,11 +62,13 @@ impl Resource {
     ) -> Option<Draft> {
         let attempt = &self.attempts[index];
         let dead_ms = taken.mark.at.since_ms(attempt.last_sign.at);
-        if taken.how != How::LostGrant {
+        if taken.how != How::LostGrant || attempt.revoked {
             context.totals.recoveries.add(dead_ms);
         }
         let limit_ms = silence_limit_ms(attempt, context);
-        let late = taken.waiting.late_count > 0
+        // Who asks first long after the lease was over, and is granted it then, was not kept waiting.
+        let waited_ms = taken.waiting.late_first.map_or(0, |mark| taken.mark.at.since_ms(mark.at));
+        let late = waited_ms >= (attempt.ttl_ms.unwrap_or(0) / 2).max(WAITED_MIN_MS)
             && attempt.latest_deadline().is_some_and(|deadline| {
                 taken.mark.at > deadline.plus_ms(attempt.ttl_ms.unwrap_or(0).max(10_000))
             });
@@ -89,6 +95,10 @@ impl Resource {
         if context.settings.ends_are_told && attempt.freed.is_none() {
             return None;
         }
+        if self.hides_a_crash(index, silent_ms, context) {
+            let stall = self.stall(index, now, context);
+            return Some(Draft { confidence: Confidence::Possible, ..stall });
+        }
         let limit_ms = silence_limit_ms(attempt, context);
         // Of a grant that the history does not show, it cannot be said that it was kept.
         if silent_ms <= limit_ms || attempt.granted.is_none() {
@@ -107,6 +117,21 @@ impl Resource {
         let untaken = now.since_ms(free_since) > limit_ms.max(UNTAKEN_MS);
         (free && untaken && self.was_lost(index, context))
             .then(|| self.lost_work(index, now, context))
+    }
+
+    /// Whether a lease is so long that a crash is hidden behind it: others are denied again and
+    /// again, and the holder is silent for far longer than it, or anybody's work, ever was.
+    fn hides_a_crash(&self, index: usize, silent_ms: u64, context: &Context<'_>) -> bool {
+        let attempt = &self.attempts[index];
+        let patience_ms = (attempt.gap_max_ms * 100)
+            .max(attempt.renewal_gap_max_ms * 3)
+            .max(context.totals.compute.max_ms() * 2)
+            .max(HIDDEN_MIN_MS);
+        self.holder == Some(index)
+            && attempt.granted.is_some()
+            && attempt.gaps >= 3
+            && self.waiting.count >= 3
+            && silent_ms > patience_ms
     }
 
     /// Whether an attempt's work came to nothing: it had begun, and neither it nor another
@@ -263,7 +288,8 @@ impl Resource {
 fn silence_limit_ms(attempt: &Attempt, context: &Context<'_>) -> u64 {
     let ttl_ms = attempt.ttl_ms.unwrap_or(0);
     if attempt.ended(End::Exited) {
-        return ttl_ms.max(10_000);
+        // The dead do not come back: waiting for more than this is not what a lease is for.
+        return ttl_ms.clamp(10_000, RECOVERED_MS);
     }
     let gaps = &context.habits.gaps;
     let fleet_ms = if gaps.count() >= 5 { gaps.rough_quantile_ms(99) } else { 0 };

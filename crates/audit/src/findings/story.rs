@@ -5,7 +5,7 @@ use palisade_core::Timestamp;
 use super::attempt::{Attempt, Done, End, Mark};
 use super::resource::{Context, Resource, who};
 use super::verdict::Draft;
-use super::{Cause, Finding, Kind, StoryLine};
+use super::{Cause, Confidence, Finding, Kind, StoryLine};
 use crate::words::{count, span};
 
 /// What a line of a story is about.
@@ -69,6 +69,9 @@ impl Resource {
             }
             _ => &draft.attempts[..],
         };
+        let sources = || named.iter().map(|index| self.attempts[*index].first.source);
+        let doubtful = sources().any(|a| sources().any(|b| context.settings.doubts(a, b)));
+        let confidence = if doubtful { Confidence::Possible } else { draft.confidence };
         let others = draft.others.iter().map(|worker| who(*worker, context.workers));
         let owners = named.iter().map(|index| self.named(*index, context));
         let at_fault_first: Vec<String> = match draft.kind {
@@ -86,7 +89,7 @@ impl Resource {
             resource: context.name.to_owned(),
             workers,
             cause: draft.cause,
-            confidence: draft.confidence,
+            confidence,
             at: draft.at,
             until: draft.until,
             cost_ms: draft.cost_ms,

@@ -83,6 +83,8 @@ impl Resource {
             return (Cause::Unknown, Confidence::Possible);
         };
         match taken.how {
+            // It would have lost it a little later all the same.
+            How::LostGrant if attempt.revoked && attempt.pause.is_some() => {}
             How::LostGrant => return (Cause::LostGrant, Confidence::Certain),
             How::ForeignRelease => return (Cause::ForeignRelease, Confidence::Certain),
             How::Lapsed | How::Untimed | How::Ended | How::Unseen => {}
@@ -94,8 +96,7 @@ impl Resource {
             return (Cause::RenewalIgnored, Confidence::Certain);
         }
         if let Some(pause) = attempt.pause {
-            let sure = if pause.reported { Confidence::Certain } else { Confidence::Likely };
-            return (Cause::Pause, sure);
+            return (Cause::Pause, pause.confidence());
         }
         if self.lost.iter().any(|lost| lost.first == index && lost.untimed) {
             return (Cause::LostGrant, Confidence::Possible);
@@ -120,7 +121,7 @@ impl Resource {
             drafts.push(Draft {
                 kind: Kind::Pause,
                 cause: Cause::Pause,
-                confidence: if pause.reported { Confidence::Certain } else { Confidence::Likely },
+                confidence: pause.confidence(),
                 attempts,
                 others: Vec::new(),
                 at: pause.from.at,
@@ -137,6 +138,10 @@ impl Resource {
         let tolerance_ms = context.settings.tolerance_ms();
         for lost in &self.lost {
             let first = &self.attempts[lost.first];
+            // Taken back before its time from one that is not heard of again: the service knew more.
+            if lost.revoked && (first.after.is_none() || first.pause.is_some()) {
+                continue;
+            }
             let handed_over =
                 first.finished() && first.over().at <= lost.mark.at.plus_ms(tolerance_ms);
             if handed_over {
@@ -147,6 +152,8 @@ impl Resource {
             let left_ms = deadline.map_or(0, |deadline| deadline.since_ms(lost.mark.at));
             let headline = if lost.untimed {
                 format!("{b} was granted it while {a} was at work and had not given it up")
+            } else if lost.revoked {
+                format!("{a}'s lease was taken back with {} left, and given to {b}", span(left_ms))
             } else {
                 format!("{b} was granted it while {a}'s lease had {} left", span(left_ms))
             };

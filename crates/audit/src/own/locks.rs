@@ -4,7 +4,7 @@
 //! write of an object is told by its version: it is its own effect, and no other's again.
 
 use palisade_core::{
-    LockName, Number, Timestamp,
+    HolderName, LockName, Number, Timestamp,
     history::{Event, Subject, What},
     lock::LockClose,
 };
@@ -14,28 +14,42 @@ use crate::{Entry, EventKind};
 use super::{Ended, Telling, Translator};
 
 /// How a lock is called among all resources.
-fn resource(name: &LockName) -> String {
+pub fn lock_resource(name: &LockName) -> String {
     format!("lock {name}")
+}
+
+/// Whoever waits is denied when it begins to, and once more when it goes with nothing.
+fn say_denied(name: &LockName, holder: &HolderName, telling: &mut Telling<'_>) {
+    let (who, what) = (holder.to_string(), lock_resource(name));
+    let source = telling.source();
+    let entry = Entry::new(telling.at, &who, &what, EventKind::Denied);
+    (telling.sink)(&Entry { source, ..entry });
 }
 
 impl Translator {
     /// Takes an entry about a lock, or about a write to an object.
     pub(super) fn push_of_lock(&mut self, event: &Event, telling: &mut Telling<'_>) {
         match (&event.subject, &event.what) {
-            (Subject::Lock(name), What::LockGranted { token, holder, ttl_ms, .. }) => {
+            (Subject::Lock(name), What::LockGranted { token, ticket, holder, ttl_ms, .. }) => {
                 self.held.insert(name.clone());
-                self.grant(*token, (holder.to_string(), resource(name)), *ttl_ms, telling);
+                self.waiting.remove(ticket);
+                self.grant(*token, (holder.to_string(), lock_resource(name)), *ttl_ms, telling);
             }
             (Subject::Lock(name), What::LockClosed { token, how, renewed_at, deadline, .. }) => {
                 self.held.remove(name);
                 self.close_lock(*token, *how, renewed_at.zip(*deadline), telling);
             }
             // Of whom it is denied by, a journal without its beginning may know nothing.
-            (Subject::Lock(name), What::LockWaiting { holder, .. }) if self.held.contains(name) => {
-                let (who, what) = (holder.to_string(), resource(name));
-                let source = telling.source();
-                let entry = Entry::new(telling.at, &who, &what, EventKind::Denied);
-                (telling.sink)(&Entry { source, ..entry });
+            (Subject::Lock(name), What::LockWaiting { ticket, holder })
+                if self.held.contains(name) =>
+            {
+                self.waiting.insert(*ticket);
+                say_denied(name, holder, telling);
+            }
+            (Subject::Lock(name), What::LockLeft { ticket, holder })
+                if self.waiting.remove(ticket) =>
+            {
+                say_denied(name, holder, telling);
             }
             (_, What::ObjectWritten { token, version, digest, .. }) => {
                 if let Some(known) = self.attempts.get(token) {

@@ -1,4 +1,5 @@
 mod locks;
+mod rules;
 
 use palisade_core::{
     JobId, Number, Timestamp,
@@ -186,4 +187,19 @@ fn a_strangers_refusal_is_not_told_of_the_worker_whose_token_it_showed() {
         .chain([refused(7_001, 1, "complete", "unknown_token")])
         .collect();
     assert_eq!(findings(&gone), []);
+}
+
+#[test]
+fn a_backup_attempt_has_a_picture_of_its_own_which_says_whose_backup_it_is() {
+    let events = [
+        granted(0, 1, "a", false),
+        granted(500, 2, "b", true),
+        closed(900, 2, "b", CloseReason::Completed),
+        closed(900, 1, "a", CloseReason::Outrun),
+    ];
+    let pictures = super::timelines((1..).zip(&events), &[]);
+    let names: Vec<_> = pictures.iter().map(|picture| picture.resource.as_str()).collect();
+    assert_eq!(names, ["j7", "j7 (backup 2)"]);
+    assert!(super::is_backup_of(names[1], "j7") && !super::is_backup_of(names[1], "j"));
+    assert!(!super::is_backup_of(names[0], "j7"));
 }

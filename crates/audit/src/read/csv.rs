@@ -16,11 +16,15 @@ impl Columns {
     pub(super) fn from_header(line: &str, translation: &Translation) -> Result<Self, Why> {
         let separator = [b',', b';', b'\t']
             .into_iter()
-            .max_by_key(|separator| line.bytes().filter(|byte| byte == separator).count())
+            .max_by_key(|separator| names(line, *separator).len())
             .unwrap_or(b',');
-        let fields: Vec<Option<Field>> = line
-            .split(char::from(separator))
-            .map(|name| translation.field(name.trim().trim_matches('"')))
+        let fields: Vec<Option<Field>> = names(line, separator)
+            .into_iter()
+            .map(|name| {
+                let name = name.trim();
+                let quoted = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
+                translation.field(&quoted.unwrap_or(name).replace("\"\"", "\""))
+            })
             .collect();
         if !fields.contains(&Some(Field::At)) {
             let name = translation.name_of(Field::At);
@@ -28,6 +32,16 @@ impl Columns {
         }
         Ok(Self { separator, fields })
     }
+}
+
+/// The header's names, as they stand between separators that are not within quotes.
+fn names(line: &str, separator: u8) -> Vec<&str> {
+    let mut quoted = false;
+    let outside = |character: char| {
+        quoted ^= character == '"';
+        !quoted && character == char::from(separator)
+    };
+    line.split(outside).collect()
 }
 
 /// Reads one record.

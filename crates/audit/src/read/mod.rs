@@ -27,6 +27,8 @@ use translation::FIELDS;
 const UNREADABLE_SHOWN: usize = 20;
 /// How much of an unreadable line is kept, in characters.
 const UNREADABLE_CHARS: usize = 160;
+/// What a completion is called that is an effect too.
+const COMPLETION: &str = "completion";
 /// A line longer than this is not kept together, in bytes.
 const LINE_BYTES_MAX: usize = 1 << 20;
 /// How many different unknown event words are kept.
@@ -227,6 +229,12 @@ impl<'t> Reader<'t> {
             if entry.worker.is_empty() && self.translation.worker_is_file {
                 entry.worker = &self.file_worker;
             }
+            if entry.event == EventKind::Completed
+                && self.translation.customs.completions_are_effects
+            {
+                let (event, kind) = (EventKind::Effect, Some(COMPLETION));
+                sink(&Entry { event, kind, ..entry });
+            }
             sink(&entry);
         });
         self.scratch = scratch;
@@ -282,14 +290,15 @@ impl<'t> Reader<'t> {
         let refused = event == EventKind::Effect
             && [kind, detail, some(Field::Outcome)].into_iter().flatten().any(says_refused);
         let grants = matches!(event, EventKind::Acquired | EventKind::Renewed);
+        let in_seconds = || some(Field::TtlS).and_then(time::parse_span_s);
+        let said_ms = some(Field::TtlMs).and_then(parse_span_ms).or_else(in_seconds);
         Ok(Entry {
             at,
             worker,
             resource,
             event: if refused { EventKind::Refused } else { event },
-            ttl_ms: some(Field::TtlMs)
-                .and_then(parse_span_ms)
-                .or(self.translation.ttl_ms.filter(|_| grants)),
+            ttl_ms: said_ms.or(self.translation.ttl_ms.filter(|_| grants)),
+            ttl_assumed: said_ms.is_none(),
             token: some(Field::Token).and_then(|text| text.parse().ok()),
             kind,
             detail: detail.or_else(|| some(Field::Outcome)),

@@ -12,6 +12,7 @@ use crate::EventKind;
 /// What a profile says.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "the keys of a file, each on its own")]
 pub struct Profile {
     /// What it is for, in a sentence.
     pub about: String,
@@ -23,6 +24,15 @@ pub struct Profile {
     #[serde(default)]
     worker_is_file: bool,
     ttl_ms: Option<u64>,
+    /// What is called complete is recorded by the queue itself, for all to see.
+    #[serde(default)]
+    completions_are_effects: bool,
+    /// Who works says nothing between its beginning and its end.
+    #[serde(default)]
+    silence_says_nothing: bool,
+    /// Only a holder's own release does anything.
+    #[serde(default)]
+    releases_are_guarded: bool,
     #[serde(default)]
     fields: BTreeMap<String, String>,
     #[serde(default)]
@@ -72,6 +82,10 @@ impl Profile {
         }
         translation.pass_over_others |= self.pass_over_others;
         translation.worker_is_file |= self.worker_is_file;
+        let customs = &mut translation.customs;
+        customs.silence_says_nothing |= self.silence_says_nothing;
+        customs.releases_are_guarded |= self.releases_are_guarded;
+        customs.completions_are_effects |= self.completions_are_effects;
         translation.ttl_ms = self.ttl_ms.or(translation.ttl_ms);
         for (field, name) in &self.fields {
             translation.map(&format!("{field}={name}"))?;

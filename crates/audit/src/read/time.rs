@@ -45,11 +45,22 @@ pub fn parse_time(text: &str, year: u64) -> Option<Timestamp> {
 
 /// Reads a span: milliseconds, or with a unit (`250ms`, `30s`, `5m`, `1h`).
 pub fn parse_span_ms(text: &str) -> Option<u64> {
+    span_ms(text, 1)
+}
+
+/// Reads a span: seconds, or with a unit.
+pub(super) fn parse_span_s(text: &str) -> Option<u64> {
+    span_ms(text, 1_000)
+}
+
+/// Reads a span whose unit, if it has none, is so many milliseconds.
+fn span_ms(text: &str, plain_ms: u64) -> Option<u64> {
     let text = text.trim();
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let scale = match unit.trim() {
-        "" | "ms" => 1,
+        "" => plain_ms,
+        "ms" => 1,
         "s" | "sec" => 1_000,
         "m" | "min" => 60_000,
         "h" => 3_600_000,

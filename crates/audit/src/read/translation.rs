@@ -4,7 +4,7 @@ use palisade_core::Invalid;
 
 use super::pattern::Pattern;
 use super::profile::Profile;
-use crate::EventKind;
+use crate::{EventKind, Settings};
 
 /// Our fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub enum Field {
     Event,
     /// The lease's length: milliseconds, or with a unit (`30s`).
     TtlMs,
+    /// The same, where a log counts it in seconds.
+    TtlS,
     /// The fencing token, a whole number.
     Token,
     /// Which sort of effect.
@@ -33,7 +35,7 @@ pub enum Field {
 }
 
 /// How many fields there are.
-pub(super) const FIELDS: usize = 10;
+pub(super) const FIELDS: usize = 11;
 
 impl Field {
     /// Every field.
@@ -43,6 +45,7 @@ impl Field {
         Self::Resource,
         Self::Event,
         Self::TtlMs,
+        Self::TtlS,
         Self::Token,
         Self::Kind,
         Self::Detail,
@@ -58,6 +61,7 @@ impl Field {
             Self::Resource => "resource",
             Self::Event => "event",
             Self::TtlMs => "ttl_ms",
+            Self::TtlS => "ttl_s",
             Self::Token => "token",
             Self::Kind => "kind",
             Self::Detail => "detail",
@@ -123,6 +127,17 @@ impl Format {
     }
 }
 
+/// What is known of a system beyond the wording of its log.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Customs {
+    /// A completion is recorded somewhere: it is an effect too.
+    pub(super) completions_are_effects: bool,
+    /// Nothing is logged between beginning and end.
+    pub(super) silence_says_nothing: bool,
+    /// Only a holder's own release does anything.
+    pub(super) releases_are_guarded: bool,
+}
+
 /// How somebody's log becomes ours.
 #[derive(Debug, Clone, Default)]
 pub struct Translation {
@@ -138,6 +153,7 @@ pub struct Translation {
     pub(super) pass_over_others: bool,
     pub(super) worker_is_file: bool,
     pub(super) ttl_ms: Option<u64>,
+    pub(super) customs: Customs,
     /// The year of times that leave it out.
     pub(super) year: u64,
 }
@@ -165,6 +181,15 @@ impl Translation {
         let own = Field::ALL.into_iter().map(|field| (field.name().into(), field));
         let times = TIME_NAMES.iter().map(|name| ((*name).into(), Field::At));
         Self { names: own.chain(times).collect(), year: 1970, ..Self::default() }
+    }
+
+    /// What the analysis may take for granted of logs that are read so.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            silence_says_nothing: self.customs.silence_says_nothing,
+            releases_are_guarded: self.customs.releases_are_guarded,
+            ..Settings::default()
+        }
     }
 
     /// Fixes the format.

@@ -17,7 +17,11 @@ pub(super) struct Lease {
     pub(super) to: i64,
     pub(super) token: Option<u64>,
     deadline: Option<i64>,
+    /// The last grant or renewal that was seen of it.
+    renewed: i64,
     closed: bool,
+    /// Given up by its holder while it still ran.
+    given_up: bool,
 }
 
 impl Lease {
@@ -27,6 +31,32 @@ impl Lease {
 
     pub(super) const fn holds(&self, at: i64) -> bool {
         self.from <= at && at <= self.to
+    }
+}
+
+/// Work on a resource that is told in another file than the leases of whoever does it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Work {
+    pub(super) file: u32,
+    worker: u32,
+    first: i64,
+    last: i64,
+    closed: bool,
+}
+
+impl Work {
+    pub(super) const fn shifted(self, offset_ms: i64) -> Self {
+        Self { first: self.first + offset_ms, last: self.last + offset_ms, ..self }
+    }
+
+    /// By how much the work must be moved to lie in a lease of the same worker; the upper end is
+    /// open where the lease does not say when the work was over.
+    pub(super) fn moves_into(&self, lease: &Lease) -> Option<(i64, Option<i64>)> {
+        if lease.worker != self.worker {
+            return None;
+        }
+        let (low, high) = (lease.from - self.first, lease.to - self.last);
+        Some((low, (lease.given_up && high >= low).then_some(high)))
     }
 }
 
@@ -42,6 +72,7 @@ pub(super) struct Denial {
 pub(super) struct Seen {
     pub(super) leases: Vec<Lease>,
     pub(super) denials: Vec<Denial>,
+    pub(super) works: Vec<Work>,
 }
 
 /// All resources that are looked at.
@@ -72,6 +103,8 @@ impl Leases {
                 | EventKind::Completed
                 | EventKind::Expired
                 | EventKind::Denied
+                | EventKind::Progress
+                | EventKind::Effect
         );
         if !wanted || entry.resource.is_empty() {
             return;
@@ -99,6 +132,10 @@ impl Seen {
             }
             return;
         }
+        if matches!(entry.event, EventKind::Progress | EventKind::Effect) {
+            self.work(file, worker, at);
+            return;
+        }
         let full = self.leases.len() >= EACH_MAX;
         let open = self
             .leases
@@ -113,11 +150,23 @@ impl Seen {
                 if !full {
                     let token = entry.token;
                     let to = deadline.unwrap_or(at);
-                    let closed = false;
-                    self.leases.push(Lease { file, worker, from: at, to, token, deadline, closed });
+                    let (closed, given_up) = (false, false);
+                    let (from, renewed) = (at, at);
+                    self.leases.push(Lease {
+                        file,
+                        worker,
+                        from,
+                        to,
+                        token,
+                        deadline,
+                        renewed,
+                        closed,
+                        given_up,
+                    });
                 }
             }
             (EventKind::Renewed, Some(lease)) => {
+                lease.renewed = at;
                 lease.deadline = deadline.or(lease.deadline);
                 lease.to = lease.deadline.unwrap_or(at);
             }
@@ -125,8 +174,47 @@ impl Seen {
                 // Who works on past its deadline does not hold on past it.
                 lease.to = lease.deadline.map_or(at, |deadline| deadline.min(at));
                 lease.closed = true;
+                lease.given_up = lease.to == at
+                    && matches!(entry.event, EventKind::Released | EventKind::Completed);
+                self.close_work(worker);
             }
+            (EventKind::Released | EventKind::Completed, None) => self.end_elsewhere(worker),
             (_, None) => {}
+        }
+    }
+
+    /// A lease that was granted in one file and ends in another (a log that was cut in the middle):
+    /// how long it lasted cannot be read from the first file's clock.
+    fn end_elsewhere(&mut self, worker: u32) {
+        self.close_work(worker);
+        let mut open = self.leases.iter_mut().rev();
+        if let Some(lease) = open.find(|lease| lease.worker == worker && !lease.closed) {
+            lease.to = lease.renewed;
+            lease.closed = true;
+        }
+    }
+
+    fn close_work(&mut self, worker: u32) {
+        for work in self.works.iter_mut().filter(|work| work.worker == worker) {
+            work.closed = true;
+        }
+    }
+
+    /// Notes work that no lease of the same file covers.
+    fn work(&mut self, file: u32, worker: u32, at: i64) {
+        let is_own = |lease: &Lease| lease.file == file && lease.worker == worker;
+        if self.leases.iter().any(is_own) {
+            return;
+        }
+        let full = self.works.len() >= EACH_MAX;
+        let mut works = self.works.iter_mut().rev();
+        let open = works.find(|work| work.file == file && work.worker == worker && !work.closed);
+        match open {
+            Some(work) => work.last = at,
+            None if !full => {
+                self.works.push(Work { file, worker, first: at, last: at, closed: false });
+            }
+            None => {}
         }
     }
 }

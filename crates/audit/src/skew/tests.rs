@@ -102,6 +102,118 @@ fn files_that_share_nothing_are_not_compared() {
     assert_eq!((skews[1].pairs, skews[1].sureness), (0, Sureness::Unknown));
 }
 
+/// Says `(file, worker, resource, second, event)`s to an estimator, each file's clock being so many
+/// ms fast.
+fn told(fast_ms: &[i64], lines: &[(u32, &str, String, u64, EventKind)]) -> Vec<Skew> {
+    let mut estimator = Estimator::new(u32::try_from(fast_ms.len()).unwrap());
+    for (file, worker, resource, at_ms, event) in lines {
+        let shown_ms = (1_773_478_800_000 + at_ms).saturating_add_signed(fast_ms[*file as usize]);
+        let mut entry = Entry::new(Timestamp(shown_ms), worker, resource, *event);
+        entry.source = Source { file: *file, line: 1 };
+        let grants = matches!(event, EventKind::Acquired | EventKind::Renewed);
+        entry.ttl_ms = grants.then_some(30_000);
+        estimator.push(&entry);
+    }
+    estimator.finish()
+}
+
+/// The lock service logs leases, each worker what it does under them.
+fn service_and_workers(fast_ms: &[i64; 3], pauses: u64) -> Vec<Skew> {
+    let mut lines = Vec::new();
+    for job in 0..14_u64 {
+        let (file, worker) = if job % 2 == 0 { (1, "w1") } else { (2, "w2") };
+        let (name, start) = (format!("j{job}"), job * 70_000);
+        let mut say =
+            |file, at_ms, event| lines.push((file, worker, name.clone(), start + at_ms, event));
+        say(0, 0, EventKind::Acquired);
+        say(file, 4_000, EventKind::Progress);
+        say(0, 10_000, EventKind::Renewed);
+        if job < pauses {
+            // Past its lease, which another was granted: no release tells when the work was over.
+            say(file, 52_000, EventKind::Effect);
+            continue;
+        }
+        say(file, 12_000, EventKind::Progress);
+        say(file, 15_000, EventKind::Effect);
+        say(0, 15_300, EventKind::Released);
+    }
+    told(fast_ms, &lines)
+}
+
+#[test]
+fn a_workers_clock_is_found_from_work_under_leases_that_the_service_logs() {
+    for pauses in [0, 3] {
+        let skews = service_and_workers(&[0, 20_000, -13_000], pauses);
+        assert_eq!(skews[0].sureness, Sureness::Reference);
+        for (skew, offset_ms) in [(skews[1], -20_000), (skews[2], 13_000)] {
+            assert!((skew.offset_ms - offset_ms).abs() <= 4_300, "{skew:?}");
+            assert!(skew.offset_ms != 0 && skew.sureness != Sureness::Unknown, "{skew:?}");
+        }
+        for skew in service_and_workers(&[0, 0, 0], pauses) {
+            assert_eq!(skew.offset_ms, 0, "clocks that agree are left alone: {skew:?}");
+        }
+    }
+}
+
+#[test]
+fn clocks_that_are_bounded_only_all_together_are_found_all_together() {
+    // Work goes round in one direction only, so that two files alone say little of each other.
+    for fast_ms in [[0, 12_000, -4_000], [0, 0, 0], [0, 3_000, 9_000]] {
+        let mut lines = Vec::new();
+        for job in 0..18_u64 {
+            let workers = ["w0", "w1", "w2"];
+            let from = usize::try_from(job % 3).unwrap();
+            let to = (from + 1) % 3;
+            let (name, start) = (format!("j{job}"), job * 30_000);
+            let mut say = |who: usize, at_ms, event| {
+                let file = u32::try_from(who).unwrap();
+                lines.push((file, workers[who], name.clone(), start + at_ms, event));
+            };
+            say(from, 0, EventKind::Acquired);
+            say(to, 3_000, EventKind::Denied);
+            say(from, 15_200, EventKind::Released);
+            say(to, 15_500, EventKind::Acquired);
+            say(to, 20_000, EventKind::Released);
+        }
+        for (skew, fast_ms) in told(&fast_ms, &lines).iter().zip(fast_ms) {
+            assert!((skew.offset_ms + fast_ms).abs() <= 1_000, "{fast_ms}: {skew:?}");
+        }
+    }
+}
+
+#[test]
+fn a_log_that_was_cut_in_the_middle_of_leases_has_one_clock() {
+    let mut lines = Vec::new();
+    let (old, new) = (0, 1);
+    for lock in 0..6_u64 {
+        let (name, start) = (format!("r{lock}"), lock * 1_000);
+        lines.push((old, "w", name.clone(), start, EventKind::Acquired));
+        lines.push((old, "w", name.clone(), start + 20_000, EventKind::Renewed));
+        // Cut here; the lease would have run for much longer than it did.
+        lines.push((new, "w", name.clone(), start + 27_000, EventKind::Released));
+        lines.push((new, "v", name.clone(), start + 28_000, EventKind::Acquired));
+        lines.push((new, "v", name, start + 40_000, EventKind::Released));
+    }
+    assert!(told(&[0, 0], &lines).iter().all(|skew| skew.offset_ms == 0));
+}
+
+#[test]
+fn a_correction_is_never_beyond_all_bounds() {
+    // A denial in one file, and the lease that it must fall into in another: once of a third.
+    let mut lines = Vec::new();
+    for job in 0..9_u64 {
+        let (name, start) = (format!("j{job}"), job * 30_000);
+        lines.push((0, "w0", name.clone(), start, EventKind::Acquired));
+        lines.push((1, "w1", name.clone(), start + 9_000, EventKind::Denied));
+        lines.push((0, "w0", name.clone(), start + 3_000, EventKind::Released));
+        lines.push((2, "w2", name.clone(), start + 8_000, EventKind::Acquired));
+        lines.push((2, "w2", name, start + 10_000, EventKind::Released));
+    }
+    for skew in told(&[0, 0, 0], &lines) {
+        assert!(skew.offset_ms.abs() < 3_600_000, "{skew:?}");
+    }
+}
+
 #[test]
 fn tokens_tell_the_order_of_grants() {
     let mut estimator = Estimator::new(2);

@@ -25,12 +25,16 @@ pub struct Builder {
     /// The last window that ended by itself, from which the next grant takes over.
     lapsed: Option<usize>,
     ttls_ms: Vec<Option<u64>>,
+    /// Since when each lane has been waiting.
+    waiting: Vec<Option<Timestamp>>,
+    ends_are_told: bool,
     count: usize,
 }
 
 impl Builder {
-    /// For the resource of this name.
-    pub fn new(resource: &str) -> Self {
+    /// For the resource of this name. `ends_are_told` says that a lease or a wait lasts until an
+    /// entry says otherwise; else a lease ends with its time, and a wait that nobody ends is none.
+    pub fn new(resource: &str, ends_are_told: bool) -> Self {
         Self {
             timeline: Timeline {
                 resource: resource.to_owned(),
@@ -42,6 +46,8 @@ impl Builder {
             held: None,
             lapsed: None,
             ttls_ms: Vec::new(),
+            waiting: Vec::new(),
+            ends_are_told,
             count: 0,
         }
     }
@@ -70,10 +76,11 @@ impl Builder {
             EventKind::Expired => self.expire(entry.at),
             EventKind::Effect | EventKind::Refused => self.effect(lane, entry),
             EventKind::Started | EventKind::Progress => self.work(lane, entry, Sign::Work),
-            EventKind::Denied => self.mark(lane, entry, Sign::Denied),
+            EventKind::Denied => self.deny(lane, entry),
             EventKind::RenewFailed => self.mark(lane, entry, Sign::RenewFailed),
             EventKind::Exited => self.mark(lane, entry, Sign::Exited),
-            EventKind::Requested | EventKind::Paused => {}
+            EventKind::Requested => self.wait(lane, entry.at),
+            EventKind::Paused => {}
         }
         if !matches!(entry.event, EventKind::Requested | EventKind::Denied) {
             self.note_life(lane, entry.at);
@@ -88,6 +95,11 @@ impl Builder {
             let window = &mut self.timeline.lanes[held.lane].windows[held.window];
             window.stretch.to = held.deadline.filter(|_| over).unwrap_or(end);
             window.ended = if over { WindowEnd::RanOut } else { WindowEnd::Open };
+        }
+        for (lane, since) in self.waiting.iter().enumerate() {
+            if let Some(from) = since.filter(|_| self.ends_are_told) {
+                self.timeline.lanes[lane].waits.push(Stretch { from, to: end });
+            }
         }
         for finding in findings {
             if finding.kind != Kind::Pause || finding.resource != self.timeline.resource {
@@ -156,12 +168,14 @@ impl Builder {
     fn new_lane(&mut self, entry: &Entry<'_>) -> usize {
         self.timeline.lanes.push(Lane {
             worker: entry.worker.to_owned(),
+            waits: Vec::new(),
             windows: Vec::new(),
             trespasses: Vec::new(),
             pauses: Vec::new(),
             marks: Vec::new(),
         });
         self.ttls_ms.push(None);
+        self.waiting.push(None);
         self.timeline.lanes.len() - 1
     }
 
@@ -169,6 +183,34 @@ impl Builder {
         let label = entry.kind.filter(|_| sign >= Sign::Landed).map(ToOwned::to_owned);
         let token = entry.token;
         self.timeline.lanes[lane].marks.push(Mark { at: entry.at, sign, token, label });
+    }
+
+    fn deadline(&self, from: Timestamp, ttl_ms: Option<u64>) -> Option<Timestamp> {
+        ttl_ms.filter(|_| !self.ends_are_told).map(|ttl_ms| from.plus_ms(ttl_ms))
+    }
+
+    /// Notes since when a worker has been waiting. A holder that asks again does not wait.
+    fn wait(&mut self, lane: usize, at: Timestamp) {
+        if self.held.is_none_or(|held| held.lane != lane) {
+            self.waiting[lane].get_or_insert(at);
+        }
+    }
+
+    /// A denial ends a wait with nothing; in our own journal, where one that begins to wait is
+    /// denied at once, it may begin one.
+    fn deny(&mut self, lane: usize, entry: &Entry<'_>) {
+        self.mark(lane, entry, Sign::Denied);
+        if self.waiting[lane].is_some() {
+            self.end_wait(lane, entry.at);
+        } else if self.ends_are_told {
+            self.wait(lane, entry.at);
+        }
+    }
+
+    fn end_wait(&mut self, lane: usize, to: Timestamp) {
+        if let Some(from) = self.waiting[lane].take() {
+            self.timeline.lanes[lane].waits.push(Stretch { from, to });
+        }
     }
 
     /// Ends the lease of the moment if its time was over before `at`.
@@ -206,6 +248,7 @@ impl Builder {
             self.timeline.takeovers.push(takeover);
         }
         self.mark(lane, entry, Sign::Granted);
+        self.end_wait(lane, entry.at);
         let windows = &mut self.timeline.lanes[lane].windows;
         windows.push(Window {
             stretch: Stretch { from: entry.at, to: entry.at },
@@ -215,14 +258,14 @@ impl Builder {
         });
         let window = windows.len() - 1;
         self.ttls_ms[lane] = entry.ttl_ms;
-        let deadline = entry.ttl_ms.map(|ttl_ms| entry.at.plus_ms(ttl_ms));
+        let deadline = self.deadline(entry.at, entry.ttl_ms);
         self.held = Some(Held { lane, window, deadline });
     }
 
     fn renew(&mut self, lane: usize, entry: &Entry<'_>) {
         self.mark(lane, entry, Sign::Renewed);
         let ttl_ms = entry.ttl_ms.or(self.ttls_ms[lane]);
-        let deadline = ttl_ms.map(|ttl_ms| entry.at.plus_ms(ttl_ms));
+        let deadline = self.deadline(entry.at, ttl_ms);
         match &mut self.held {
             Some(held) if held.lane == lane => held.deadline = deadline,
             Some(_) => self.trespass(lane, entry.at),

@@ -30,6 +30,7 @@ pub struct Collector {
     everywhere: Vec<Kept>,
     offsets_ms: Vec<i64>,
     left_out: BTreeMap<String, u64>,
+    ends_are_told: bool,
 }
 
 impl Collector {
@@ -40,7 +41,13 @@ impl Collector {
             everywhere: Vec::new(),
             offsets_ms,
             left_out: BTreeMap::new(),
+            ends_are_told: false,
         }
+    }
+
+    /// For these resources of our own journal, which tells of every end of a lease or of a wait.
+    pub fn of_journal<'n>(resources: impl Iterator<Item = &'n str>) -> Self {
+        Self { ends_are_told: true, ..Self::new(resources, Vec::new()) }
     }
 
     /// Takes any entry; keeps it if it is of a wanted resource.
@@ -80,7 +87,7 @@ impl Collector {
                 continue;
             }
             kept.sort_by_key(|entry| (entry.at, entry.source));
-            let mut builder = Builder::new(&resource);
+            let mut builder = Builder::new(&resource, self.ends_are_told);
             for entry in &kept {
                 builder.push(&Entry {
                     ttl_ms: entry.ttl_ms,

@@ -2,16 +2,18 @@
 //! expiry and takeover, and its effects, landed or refused.
 //!
 //! [`Builder`] collects what is to be seen; [`draw_text`] shows it in a terminal, [`draw_svg`] in
-//! a browser.
+//! a browser; [`timeline_json`] hands it to programs.
 
 mod axis;
 mod builder;
 mod collector;
+mod json;
 mod svg;
 mod text;
 
 pub use builder::Builder;
 pub use collector::Collector;
+pub use json::timeline_json;
 pub use svg::draw_svg;
 pub(crate) use svg::escaped;
 pub use text::draw_text;
@@ -109,6 +111,8 @@ pub struct Mark {
 pub struct Lane {
     /// Its name.
     pub worker: String,
+    /// Where it waited for the resource.
+    pub waits: Vec<Stretch>,
     /// Its leases.
     pub windows: Vec<Window>,
     /// Where it was at work without one.

@@ -143,6 +143,15 @@ fn draw_lane(out: &mut String, lane: &Lane, index: u64, scale: &Scale) {
             clock(part.to)
         ));
     };
+    for wait in &lane.waits {
+        let (from, to) = (scale.x(wait.from), scale.x(wait.to));
+        out.push_str(&format!(
+            "<g><title>waiting {} to {}</title>{}</g>\n",
+            clock(wait.from),
+            clock(wait.to),
+            waiting(from, to, y)
+        ));
+    }
     for window in &lane.windows {
         let fill = "fill=\"#8eedc7\" stroke=\"#0c6b58\" stroke-width=\"0.8\"";
         let silent = "fill=\"#e3f9e5\" stroke=\"#0c6b58\" stroke-width=\"0.8\" \
@@ -250,6 +259,13 @@ fn tick(x: u64, y: u64, half: u64, colour: &str, width: u64) -> String {
     )
 }
 
+fn waiting(from: u64, to: u64, y: u64) -> String {
+    format!(
+        "<line x1=\"{from}\" y1=\"{y}\" x2=\"{to}\" y2=\"{y}\" stroke=\"#7b8794\" \
+         stroke-width=\"1.5\" stroke-dasharray=\"2 4\"/>"
+    )
+}
+
 fn cross(x: u64, y: u64, half: u64, colour: &str) -> String {
     format!(
         "<path d=\"M{} {} l{2} {2} m0 -{2} l-{2} {2}\" stroke=\"{colour}\" stroke-width=\"2.4\"/>",
@@ -310,7 +326,7 @@ type Shape = fn(u64, u64) -> String;
 
 /// What the shapes mean, in rows as wide as the picture; answers how many rows there are.
 fn draw_legend(out: &mut String, top: u64, width: u64) -> u64 {
-    let items: [(Shape, &str); 11] = [
+    let items: [(Shape, &str); 12] = [
         (|x, y| sample(x, y, "fill=\"#8eedc7\" stroke=\"#0c6b58\""), "lease"),
         (
             |x, y| {
@@ -325,6 +341,7 @@ fn draw_legend(out: &mut String, top: u64, width: u64) -> u64 {
         (|x, y| mark_shape(Sign::Expired, x, y), "ran out"),
         (|x, y| mark_shape(Sign::RenewFailed, x, y), "renewal failed"),
         (|x, y| mark_shape(Sign::Denied, x, y), "denied"),
+        (|x, y| waiting(x - 9, x + 9, y), "waiting"),
         (|x, y| mark_shape(Sign::Landed, x, y), "effect landed"),
         (|x, y| mark_shape(Sign::LandedLate, x, y), "landed too late"),
         (|x, y| mark_shape(Sign::Refused, x, y), "refused"),

@@ -162,3 +162,49 @@ fn an_effect_after_the_next_holder_is_through_is_drawn_as_late() {
     let signs: Vec<Sign> = timeline.lanes[0].marks.iter().map(|mark| mark.sign).collect();
     assert!(signs.contains(&Sign::LandedLate), "{signs:?}");
 }
+
+#[test]
+fn programs_get_what_the_picture_shows() {
+    let (timeline, _) = picture(SEED_STORY);
+    let told = timeline_json(&timeline);
+    let (a, b) = (&told["lanes"][0], &told["lanes"][1]);
+    assert_eq!((&a["worker"], &b["worker"]), (&"a".into(), &"b".into()));
+    let at = |second: u64| crate::words::rfc3339(Timestamp(1_773_478_800_000 + second * 1_000));
+    assert_eq!((&told["from"], &told["until"]), (&at(0).into(), &at(77).into()));
+    let lease = serde_json::json!(
+        { "from": at(0), "until": at(40), "last_sign": at(40), "token": 33, "ended": "ran_out" }
+    );
+    assert_eq!(a["leases"], serde_json::json!([lease]));
+    assert_eq!(a["pauses"], serde_json::json!([{ "from": at(10), "until": at(60) }]));
+    assert_eq!(a["without_lease"], serde_json::json!([{ "from": at(60), "until": at(66) }]));
+    let takeover = serde_json::json!({ "at": at(41), "from": "a", "to": "b" });
+    assert_eq!(told["takeovers"], serde_json::json!([takeover]));
+    let refused =
+        serde_json::json!({ "at": at(65), "sign": "effect_refused", "token": 33, "kind": "write" });
+    assert!(a["marks"].as_array().unwrap().contains(&refused), "{a:#}");
+}
+
+#[test]
+fn a_request_and_its_answer_are_drawn_as_a_wait() {
+    let (timeline, _) = picture(
+        "0 a acquired ttl=30
+         2 b requested
+         9 a released
+         9 b acquired ttl=30
+         10 c requested
+         14 c denied
+         15 d requested
+         20 b released",
+    );
+    let waited = |lane: usize| {
+        let base = 1_773_478_800_000;
+        let seconds = |at: Timestamp| (at.0 - base) / 1_000;
+        let waits = timeline.lanes[lane].waits.iter();
+        waits.map(|wait| (seconds(wait.from), seconds(wait.to))).collect::<Vec<_>>()
+    };
+    assert_eq!((waited(0), waited(1)), (vec![], vec![(2, 9)]));
+    assert_eq!((waited(2), waited(3)), (vec![(10, 14)], vec![]), "d has no answer");
+    for text in [draw_text(&timeline, PLAIN), draw_svg(&timeline, 900)] {
+        assert!(text.contains('╌') || text.contains("<title>waiting"), "{text}");
+    }
+}

@@ -13,6 +13,7 @@ const LANES_MAX: usize = 40;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Ink {
     Nothing,
+    Wait,
     Silent,
     Lease,
     Trespass,
@@ -23,6 +24,7 @@ enum Ink {
 const fn glyph(ink: Ink) -> (char, &'static str, &'static str) {
     match ink {
         Ink::Nothing => (' ', "", ""),
+        Ink::Wait => ('╌', "2", "waiting"),
         Ink::Silent => ('┄', "2;32", "lease, but no sign of life"),
         Ink::Lease => ('━', "32", "lease"),
         Ink::Trespass => ('~', "31", "at work without a lease"),
@@ -123,6 +125,9 @@ fn inks(lane: &Lane, stretch: Stretch, width: usize) -> Vec<Ink> {
             *column = (*column).max(ink);
         }
     };
+    for wait in &lane.waits {
+        fill(*wait, Ink::Wait);
+    }
     for window in &lane.windows {
         fill(window.stretch, Ink::Silent);
         fill(Stretch { from: window.stretch.from, to: window.last_sign }, Ink::Lease);

@@ -1,9 +1,10 @@
-//! `history`: a job's journal, and what it tells of faults.
+//! `history` and `timeline`: the journal of a job or of a lock, what it tells of faults, and its
+//! picture.
 
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::bail;
-use palisade_api::wire::EventView;
+use palisade_api::wire::{EventView, HistoryView};
 use palisade_audit::{
     findings::Findings,
     own,
@@ -11,17 +12,40 @@ use palisade_audit::{
     report::{File, Report},
     timeline::Timeline,
 };
-use palisade_core::{JobId, history::Event};
+use palisade_core::{
+    JobId, LockName,
+    history::{Event, Subject},
+};
 
 use crate::{args::Common, diagnose::output as look, output};
 
 use super::client;
 
+/// Whose history.
+#[derive(Debug, clap::Args)]
+struct SubjectArgs {
+    /// The job's id.
+    #[arg(required_unless_present = "lock")]
+    job: Option<JobId>,
+    /// Instead of a job: the lock of this name, with what its holders wrote.
+    #[arg(long, value_name = "NAME", conflicts_with = "job")]
+    lock: Option<LockName>,
+    /// Of a lock: only the newest entries, at most so many [default: 10000, 1000 of a picture].
+    #[arg(long, value_name = "N", requires = "lock")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    limit: Option<u32>,
+}
+
+/// How many entries of a lock are shown when no number is asked for.
+const LISTED: u32 = 10_000;
+/// The same, of a picture.
+const DRAWN: u32 = 1_000;
+
 /// Flags of `history`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HistoryArgs {
-    /// The job's id.
-    job: JobId,
+    #[command(flatten)]
+    subject: SubjectArgs,
     /// Tell what went wrong, to whom and why, instead of the entries: the report of `diagnose`,
     /// and its exit codes.
     #[arg(long)]
@@ -36,8 +60,8 @@ pub(crate) struct HistoryArgs {
 /// Flags of `timeline`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TimelineArgs {
-    /// The job's id.
-    job: JobId,
+    #[command(flatten)]
+    subject: SubjectArgs,
     /// Write the picture to a file too, as SVG.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -45,9 +69,30 @@ pub(crate) struct TimelineArgs {
     look: look::LookArgs,
 }
 
-/// Shows the journal of a job.
+impl SubjectArgs {
+    async fn history(&self, common: &Common, usual: u32) -> anyhow::Result<HistoryView> {
+        let client = client(common)?;
+        let limit = self.limit.unwrap_or(usual);
+        Ok(match (&self.lock, &self.job) {
+            (Some(lock), _) => client.lock_history(lock.as_str(), limit).await?,
+            (None, Some(job)) => client.history(&job.to_string()).await?,
+            (None, None) => unreachable!("one of the two is required"),
+        })
+    }
+
+    /// What it is called among the resources of an analysis.
+    fn resource(&self) -> String {
+        match (&self.lock, &self.job) {
+            (Some(lock), _) => own::lock_resource(lock),
+            (None, Some(job)) => job.to_string(),
+            (None, None) => unreachable!("one of the two is required"),
+        }
+    }
+}
+
+/// Shows the journal of a job or of a lock.
 pub(crate) async fn run(args: HistoryArgs, common: Common) -> anyhow::Result<ExitCode> {
-    let history = client(&common)?.history(&args.job.to_string()).await?;
+    let history = args.subject.history(&common, LISTED).await?;
     if args.findings {
         return tell(&args, &history.events, common.json);
     }
@@ -61,20 +106,33 @@ pub(crate) async fn run(args: HistoryArgs, common: Common) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints one entry of the journal.
+/// Prints one entry of the journal; of an object, which one is not said elsewhere.
 pub(super) fn show(event: &Event) {
-    output::line(&format!("{}  {}", output::clock_time(event.at.0), event.what));
+    let of = match &event.subject {
+        Subject::Object(key) => format!("{key}: "),
+        Subject::Job(_) | Subject::Lock(_) => String::new(),
+    };
+    output::line(&format!("{}  {of}{}", output::clock_time(event.at.0), event.what));
 }
 
-/// Draws a job's history.
+/// Draws the history of a job or of a lock.
 pub(crate) async fn timeline(args: TimelineArgs, common: Common) -> anyhow::Result<ExitCode> {
-    let history = client(&common)?.history(&args.job.to_string()).await?;
+    let history = args.subject.history(&common, DRAWN).await?;
     let told = Told::of(&history.events);
-    let name = args.job.to_string();
+    let name = args.subject.resource();
     let Some(timeline) = told.timelines.iter().find(|timeline| timeline.resource == name) else {
         bail!("timeline: {name} has not been granted to anybody yet");
     };
-    look::timeline(&args.look, args.svg.as_deref(), timeline)?;
+    look::timeline(&args.look, common.json, args.svg.as_deref(), timeline)?;
+    if common.json {
+        return Ok(ExitCode::SUCCESS);
+    }
+    // Granted beside a live attempt: its lease is its own, and so is its picture.
+    let backups = told.timelines.iter().filter(|one| own::is_backup_of(&one.resource, &name));
+    for backup in backups {
+        output::line(&backup.resource);
+        look::timeline(&args.look, false, None, backup)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

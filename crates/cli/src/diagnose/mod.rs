@@ -99,7 +99,8 @@ fn run_files(args: &DiagnoseArgs) -> anyhow::Result<ExitCode> {
     let settings = Settings {
         offsets_ms: offsets_ms.clone(),
         uncertainty_ms: uncertainty_ms(&skews),
-        ..Settings::default()
+        doubtful: skews.iter().map(Skew::is_doubtful).collect(),
+        ..translation.settings()
     };
     let mut analyser = Analyser::new(settings);
     let tallies = inputs.read("reading", &translation, &offsets_ms, &mut |entry| {
@@ -139,7 +140,7 @@ fn show(
         else {
             bail!("timeline: {resource:?} does not occur in the logs");
         };
-        return output::timeline(&args.look, args.svg.as_deref(), timeline);
+        return output::timeline(&args.look, args.json, args.svg.as_deref(), timeline);
     }
     let report = Report { findings, files, timelines };
     if let Some(path) = &args.html {

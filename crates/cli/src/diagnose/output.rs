@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use palisade_audit::report::{Report, json, text};
-use palisade_audit::timeline::{Style, Timeline, draw_svg, draw_text};
+use palisade_audit::timeline::{Style, Timeline, draw_svg, draw_text, timeline_json};
 
 /// Columns where there is no terminal to ask.
 const WIDTH: usize = 100;
@@ -25,12 +25,12 @@ pub(crate) struct LookArgs {
 
 /// Prints a report, as text or as JSON.
 pub(crate) fn report(look: &LookArgs, as_json: bool, report: &Report<'_>) -> anyhow::Result<()> {
-    if as_json {
-        let value = serde_json::to_string_pretty(&json(report)).context("cannot write JSON")?;
-        print(&format!("{value}\n"))
-    } else {
-        print(&text(report, look.style()))
-    }
+    if as_json { print_json(&json(report)) } else { print(&text(report, look.style())) }
+}
+
+fn print_json(value: &serde_json::Value) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
+    print(&format!("{text}\n"))
 }
 
 /// Writes a report to a file, as HTML.
@@ -39,15 +39,19 @@ pub(crate) fn html(path: &Path, report: &Report<'_>) -> anyhow::Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Prints a picture, and writes it to a file if that was asked for.
+/// Prints a picture, as text or as JSON, and writes it to a file if that was asked for.
 pub(crate) fn timeline(
     look: &LookArgs,
+    as_json: bool,
     svg: Option<&Path>,
     timeline: &Timeline,
 ) -> anyhow::Result<()> {
     if let Some(path) = svg {
         std::fs::write(path, draw_svg(timeline, SVG_WIDTH))
             .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if as_json {
+        return print_json(&timeline_json(timeline));
     }
     print(&draw_text(timeline, look.style()))
 }

@@ -81,11 +81,8 @@ async fn draw(
         return Ok(Vec::new());
     }
     let wanted = wanted_resources(findings, args.timeline.as_deref());
-    let mut collector = Collector::new(wanted.into_iter(), Vec::new());
-    // Drawn without its length, a lease lasts until an entry says otherwise.
-    source
-        .read(&mut |_| {}, &mut |entry| collector.push(&Entry { ttl_ms: None, ..*entry }))
-        .await?;
+    let mut collector = Collector::of_journal(wanted.into_iter());
+    source.read(&mut |_| {}, &mut |entry| collector.push(entry)).await?;
     Ok(collector.finish(&findings.findings))
 }
 

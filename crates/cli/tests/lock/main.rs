@@ -16,3 +16,4 @@ mod run;
 mod stage;
 mod story;
 mod terminal;
+mod told;

@@ -15,6 +15,12 @@ const PAGE: &[(&str, &str, &str, &str)] = &[
     ("query", "limit", "integer", "At most so many, 1 to 1000; 100 if not given."),
 ];
 
+/// What of a lock is shown.
+const LOCK_VIEW: &[(&str, &str, &str, &str)] = &[
+    ("query", "history", "boolean", "Show its history instead."),
+    ("query", "limit", "integer", "Of its history the newest entries, 1 to 100000; 10000."),
+];
+
 /// How a fenced write shows its pair.
 const WRITE_HEADERS: &[(&str, &str, &str, &str)] = &[
     ("header", "Fencing-Token!", "integer", "The fencing token."),
@@ -27,7 +33,13 @@ const WRITE_HEADERS: &[(&str, &str, &str, &str)] = &[
 /// All of them.
 pub(super) const OPERATIONS: &[Operation] = &[
     get("/v1/locks", "The locks.", PAGE, &[("200", JSON, "LockList")]),
-    get("/v1/locks/{*path}", "One lock.", &[], &[("200", JSON, "LockView")]),
+    get(
+        "/v1/locks/{*path}",
+        "One lock; with history=true, or as NAME/history, what happened to it, oldest first, with \
+         what its holders wrote or were refused to write.",
+        LOCK_VIEW,
+        &[("200", JSON, "LockView|HistoryView")],
+    ),
     Operation {
         path: "/v1/locks/{*path}",
         method: "post",

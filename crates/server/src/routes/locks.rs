@@ -15,13 +15,13 @@ use palisade_store::{
     query::{Page, Query, View},
 };
 
-use super::{in_range, ok, pair};
+use super::{in_range, lock_history, ok, pair};
 use crate::{
     app::App,
     duty,
     edge::{Params, Segments, Text, json_bytes, json_from_slice},
     lock_waits::{self, ALIVE_MS},
-    problems::{self, Reply},
+    problems::{self, Rejection, Reply},
 };
 
 /// Most things on one page.
@@ -92,15 +92,41 @@ async fn release(app: &App, name: LockName, shown: &PairWire) -> Reply {
     Ok(ok(&LockReleased { released: true }))
 }
 
-/// `GET /v1/locks/{name}`.
-pub(crate) async fn show(State(app): State<App>, path: Segments, params: Params) -> Reply {
+/// `GET /v1/locks/{name}`, and with `history=true` what happened to it. `…/{name}/history` asks for
+/// that too, unless there is a lock that is itself called so.
+pub(crate) async fn show(State(app): State<App>, path: Segments, mut params: Params) -> Reply {
     let name = path.get::<LockName>("path")?;
-    params.finish("")?;
+    let told = params.take_flag("history")?.unwrap_or(false);
+    let limit = params.take_number("limit", 1..=lock_history::ENTRIES_MAX)?;
+    params.finish("history, limit")?;
+    if told {
+        known(&app, &name).await?;
+        return lock_history::reply(&app, name, limit).await;
+    }
+    if let Some(of) = name.as_str().strip_suffix("/history")
+        && find(&app, &name).await?.is_none()
+    {
+        let of = of.parse::<LockName>()?;
+        known(&app, &of).await?;
+        return lock_history::reply(&app, of, limit).await;
+    }
+    if let Some(limit) = limit {
+        let allowed = "goes with history=true; a lock that is shown takes none";
+        return Err(Invalid::new("limit", &limit.to_string(), allowed).into());
+    }
+    let lock = known(&app, &name).await?;
+    Ok(ok(&view(&lock)))
+}
+
+async fn find(app: &App, name: &LockName) -> Result<Option<Box<Lock>>, Rejection> {
     match app.store.query(Query::Lock(name.clone())).await? {
-        View::Lock(Some(lock)) => Ok(ok(&view(&lock))),
-        View::Lock(None) => Err(problems::not_found("lock", name.to_string())),
+        View::Lock(lock) => Ok(lock),
         _ => unreachable!("each query is answered by its own kind"),
     }
+}
+
+async fn known(app: &App, name: &LockName) -> Result<Box<Lock>, Rejection> {
+    find(app, name).await?.ok_or_else(|| problems::not_found("lock", name.to_string()))
 }
 
 /// `GET /v1/locks`.

@@ -9,6 +9,7 @@ pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod heartbeats;
 pub(crate) mod jobs;
+mod lock_history;
 pub(crate) mod locks;
 pub(crate) mod object_reads;
 pub(crate) mod objects;

@@ -58,6 +58,36 @@ async fn a_lock_is_acquired_renewed_released_and_shown() {
 }
 
 #[tokio::test]
+async fn a_locks_history_tells_of_its_holders_and_of_no_other_lock() {
+    let house = House::start().await;
+    let held = house.client.acquire_lock(LOCK, &wish("alice", 0)).await.unwrap();
+    let other = house.client.acquire_lock("exports/43", &wish("carol", 0)).await.unwrap();
+    house.client.release_lock(LOCK, &pair(&held)).await.unwrap();
+    let next = house.client.acquire_lock(LOCK, &wish("bob", 0)).await.unwrap();
+    let told = house.client.lock_history(LOCK, 100).await.unwrap();
+    let text: Vec<_> = told.events.iter().map(|entry| entry.event.what.to_string()).collect();
+    assert_eq!(text.len(), 3, "{text:?}");
+    assert!(text[0].contains("granted to alice") && text[1].contains("of alice was closed"));
+    assert!(text[2].contains(&format!("granted to bob under token {}", next.token)), "{text:?}");
+    assert!(told.events.is_sorted_by_key(|entry| entry.position));
+    let newest = house.client.lock_history(LOCK, 1).await.unwrap();
+    assert_eq!(newest.events, told.events[2..]);
+    let nobodys = house.client.lock_history("exports/44", 100).await.unwrap_err();
+    assert_eq!(nobodys.code(), Some("not_found"), "{nobodys}");
+    // As a path, and not where a lock is itself called so.
+    let read =
+        async |path: &str| raw::ask(&house.server, raw::Request::new("GET", path)).await.json();
+    let path = format!("/v1/locks/{LOCK}/history");
+    assert_eq!(read(&path).await["events"].as_array().map(Vec::len), Some(3));
+    let called_so = format!("{LOCK}/history");
+    house.client.acquire_lock(&called_so, &wish("dave", 0)).await.unwrap();
+    assert_eq!(read(&path).await["held"]["holder"], "dave");
+    assert_eq!(house.client.lock_history(LOCK, 100).await.unwrap(), told);
+    house.client.release_lock("exports/43", &pair(&other)).await.unwrap();
+    assert_eq!(read("/v1/locks/exports/42?limit=3").await["field"], "limit");
+}
+
+#[tokio::test]
 async fn waiters_are_handed_the_lock_in_order_as_it_is_released() {
     let house = House::start().await;
     let mut held = house.client.acquire_lock(LOCK, &wish("w0", 0)).await.unwrap();

@@ -3,6 +3,8 @@
 mod any_history;
 mod holding;
 mod losing;
+mod misleading;
+mod reports;
 mod stalling;
 
 use palisade_core::Timestamp;

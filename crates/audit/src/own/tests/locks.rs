@@ -97,6 +97,58 @@ fn a_holder_that_hears_of_its_loss_and_stops_was_paused_and_no_more() {
 }
 
 #[test]
+fn a_holder_that_hears_of_its_loss_and_releases_all_the_same_did_not_work_on() {
+    let mut events = vec![
+        granted(0, 1, "a"),
+        waits(5, "b"),
+        closed(31, 1, "a", Some(0)),
+        granted(31, 2, "b"),
+        refused_as(of_lock(41, What::Retried), 1, "renew", "lease_lost"),
+        refused_as(of_lock(42, What::Retried), 1, "release", "lease_lost"),
+        closed(60, 2, "b", None),
+    ];
+    let kinds = |events: &[Event]| findings(events).iter().map(|f| f.kind).collect::<Vec<_>>();
+    assert_eq!(kinds(&events), [Kind::Pause]);
+    // Without the answer to its renewal it would have known nothing, and worked until then.
+    events.remove(4);
+    assert_eq!(kinds(&events), [Kind::Pause, Kind::Overlap]);
+}
+
+#[test]
+fn a_picture_of_a_lock_shows_who_waited_for_how_long_and_who_left_with_nothing() {
+    let left = |at_s, holder: &str| {
+        let holder = holder.parse().expect("a name");
+        of_lock(at_s, What::LockLeft { ticket: number(91), holder })
+    };
+    let mut waits_too = waits(8, "c");
+    if let What::LockWaiting { ticket, .. } = &mut waits_too.what {
+        *ticket = number(91);
+    }
+    let mut events = pausers_write();
+    events.insert(3, waits_too);
+    events.insert(4, left(9, "c"));
+    events.sort_by_key(|event| event.at);
+    let positions = (1..).zip(&events);
+    let found = diagnose(positions.clone());
+    let pictures = crate::own::timelines(positions, &found.findings);
+    let picture = &pictures[0];
+    assert_eq!((pictures.len(), picture.resource.as_str()), (1, "lock studio"));
+    let lanes: Vec<_> = picture.lanes.iter().map(|lane| lane.worker.as_str()).collect();
+    assert_eq!(lanes, ["a", "b", "c"], "who never held it comes last");
+    let waited = |lane: usize| {
+        let seconds = |at: Timestamp| (at.0 - 1_000_000) / 1_000;
+        let waits = picture.lanes[lane].waits.iter();
+        waits.map(|wait| (seconds(wait.from), seconds(wait.to))).collect::<Vec<_>>()
+    };
+    assert_eq!((waited(0), waited(1), waited(2)), (vec![], vec![(3_610, 3_631)], vec![(8, 9)]));
+    assert_eq!(picture.takeovers.len(), 1);
+    assert_eq!(picture.lanes[0].pauses.len(), 1);
+    // Renewals that nobody tells of keep a lease: its window is one, and ends when it was lost.
+    assert_eq!(picture.lanes[0].windows.len(), 1);
+    assert_eq!(picture.lanes[0].windows[0].stretch.to, Timestamp(1_000_000 + 3_630_000));
+}
+
+#[test]
 fn locks_in_good_order_yield_no_finding() {
     let in_turn = vec![
         granted(0, 1, "a"),
