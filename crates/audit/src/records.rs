@@ -45,7 +45,9 @@ pub struct Checker {
     live: BTreeMap<(Tenant, JobKey), JobId>,
     outcomes: BTreeMap<JobId, Option<Number>>,
     completed: BTreeMap<JobId, (u64, Number)>,
-    granted: Option<(u64, Number)>,
+    one_writer: bool,
+    /// The last grant of each job, and where it stands; with one writer, of all of them.
+    granted: BTreeMap<Option<JobId>, (u64, Number)>,
     lock_granted: BTreeMap<LockName, Number>,
     job_fences: BTreeMap<JobId, Number>,
     object_fences: BTreeMap<ObjectKey, Number>,
@@ -64,7 +66,8 @@ impl Checker {
             live: BTreeMap::new(),
             outcomes: BTreeMap::new(),
             completed: BTreeMap::new(),
-            granted: None,
+            one_writer: false,
+            granted: BTreeMap::new(),
             lock_granted: BTreeMap::new(),
             job_fences: BTreeMap::new(),
             object_fences: BTreeMap::new(),
@@ -88,18 +91,24 @@ impl Checker {
         self.note_publications(job);
     }
 
+    /// The store has one writer, so that tokens rise across all jobs too; else of each job alone.
+    #[must_use]
+    pub fn with_one_writer(mut self, one_writer: bool) -> Self {
+        self.one_writer = one_writer;
+        self
+    }
+
     /// Takes an entry of the journal, in its order.
     pub fn event(&mut self, position: u64, event: &Event) {
         self.note_told(position, event);
         match (&event.subject, &event.what) {
-            (_, What::Granted { token, .. }) => {
-                if let Some((at, last)) = self.granted
-                    && *token <= last
-                {
+            (Subject::Job(job), What::Granted { token, .. }) => {
+                let of = if self.one_writer { None } else { Some(*job) };
+                let before = self.granted.insert(of, (position, *token));
+                if let Some((at, last)) = before.filter(|(_, last)| token <= last) {
                     let text = format!("token {token} was granted after {last} (journal {at})");
                     self.say(Rule::RisingTokens, format!("journal {position}"), text);
                 }
-                self.granted = Some((position, *token));
             }
             (Subject::Job(job), What::Closed { token, reason: CloseReason::Completed, .. }) => {
                 self.completed_in_journal(position, *job, *token);

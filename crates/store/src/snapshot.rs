@@ -24,6 +24,10 @@ pub trait Snapshot {
     /// The last number that was drawn; at least as high as any that is in the records.
     fn counter(&self) -> Result<Number, Fault>;
 
+    /// Whether one writer draws all numbers, so that they rise in the order of commits. Many servers
+    /// commit in another order than they draw in, but for each resource alone.
+    fn has_one_writer(&self) -> bool;
+
     /// How far the store's clock had come.
     fn clock(&self) -> Result<Timestamp, Fault>;
 

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use palisade_core::{
     Digest, JobId, LeaseId, Number, Timestamp,
-    history::Event,
+    history::{Event, What},
     job::{CloseReason, Completion, DeadLetter, Job, JobState},
     lease::{Moment, Pair},
     manifest::{Manifest, Output},
@@ -117,7 +117,10 @@ impl Store {
     }
 
     fn check(&self) -> Vec<Violation> {
-        let mut checker = Checker::new(number(self.counter));
+        self.check_by(Checker::new(number(self.counter)).with_one_writer(true))
+    }
+
+    fn check_by(&self, mut checker: Checker) -> Vec<Violation> {
         for job in &self.jobs {
             checker.job(job);
         }
@@ -206,6 +209,28 @@ fn tokens_that_do_not_rise_are_found() {
         store.journal.push(granted);
     };
     check_harm(journal, &[(Rule::RisingTokens, "journal 19")]);
+}
+
+#[test]
+fn many_writers_grant_in_another_order_than_they_draw_but_not_for_one_job() {
+    let mut store = Store::lived_in();
+    let grants = |store: &Store| -> Vec<usize> {
+        let granted = |event: &Event| matches!(event.what, What::Granted { .. });
+        let all = store.journal.iter().enumerate().filter(|(_, event)| granted(event));
+        all.map(|(place, _)| place).collect()
+    };
+    let places = grants(&store);
+    let of = |place: usize| store.journal[place].subject.clone();
+    let other = places.iter().rev().find(|place| of(**place) != of(places[0])).expect("two jobs");
+    let (first, other) = (places[0], *other);
+    store.journal.swap(first, other);
+    let many = store.check_by(Checker::new(number(store.counter)));
+    assert!(many.iter().all(|one| one.rule != Rule::RisingTokens), "{many:?}");
+    assert!(store.check().iter().any(|one| one.rule == Rule::RisingTokens));
+    let again = store.journal[first].clone();
+    store.journal.push(again);
+    let found = store.check_by(Checker::new(number(store.counter)));
+    assert!(found.iter().any(|one| one.rule == Rule::RisingTokens), "{found:?}");
 }
 
 #[test]

@@ -164,7 +164,7 @@ type Looked = (Report, BTreeMap<Digest, Named>);
 
 /// Everything that the database alone can tell.
 fn look_at_records(snapshot: &dyn Snapshot) -> anyhow::Result<Looked> {
-    let mut checker = Checker::new(snapshot.counter()?);
+    let mut checker = Checker::new(snapshot.counter()?).with_one_writer(snapshot.has_one_writer());
     let (mut report, mut named) = (Report::default(), BTreeMap::new());
     let mut corrupt = Vec::new();
     let mut unreadable = |record: String, fault: &Fault| {

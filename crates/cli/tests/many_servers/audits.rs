@@ -57,7 +57,7 @@ async fn what_somebody_did_to_the_database_is_found() {
     let job = crowd.seen().submitted[&0].trim_start_matches('j').to_owned();
     psql(&flags[1], "ALTER SEQUENCE counter RESTART 1");
     let (code, report) = audit(&flags).await;
-    assert_eq!((code, found(&report).contains("counter")), (Some(1), true), "{report:#}");
+    assert_eq!((code, found(&report).contains("rising_tokens")), (Some(1), true), "{report:#}");
     psql(&flags[1], &format!("DELETE FROM jobs WHERE id = {job}"));
     let (code, report) = audit(&flags).await;
     assert_eq!((code, found(&report).contains("readable")), (Some(1), true), "{report:#}");

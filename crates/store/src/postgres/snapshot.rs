@@ -107,6 +107,10 @@ impl Snapshot for PostgresSnapshot {
         Columns::new("counter", &rows[0]).number(0)
     }
 
+    fn has_one_writer(&self) -> bool {
+        false
+    }
+
     fn clock(&self) -> Result<Timestamp, Fault> {
         let rows = self.select(CLOCK, &[])?;
         Columns::new("clock", &rows[0]).instant(0)

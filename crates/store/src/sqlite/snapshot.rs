@@ -66,6 +66,10 @@ impl Snapshot for SqliteSnapshot {
         Ok(Meta::read(&self.connection)?.counter)
     }
 
+    fn has_one_writer(&self) -> bool {
+        true
+    }
+
     fn clock(&self) -> Result<Timestamp, Fault> {
         Ok(Meta::read(&self.connection)?.clock)
     }

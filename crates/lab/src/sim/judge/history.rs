@@ -40,7 +40,7 @@ pub(super) fn check(world: &World, jobs: &[Job], verdict: &mut Verdict) {
         return;
     }
     // Numbers that were drawn and lost are fine, so any counter above all does.
-    let mut checker = Checker::new(Number::MAX);
+    let mut checker = Checker::new(Number::MAX).with_one_writer(true);
     let engine = &*world.server.engine;
     if let View::Endpoints(endpoints) = engine.query(&Query::Endpoints) {
         for endpoint in &endpoints {
