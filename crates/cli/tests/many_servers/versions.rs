@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::{all_is_done_once, audits, common::engines::psql, crowd::Crowd, three_servers};
 
-const JOBS: u64 = 2_000;
+const JOBS: u64 = 6_000;
 
 /// What a release may do to the schema: servers that do not know of it go on.
 const NEXT: &str = "BEGIN; \
