@@ -18,12 +18,12 @@ use super::{
     locks::{hold, let_go, wish},
 };
 
-pub(super) fn key(text: &str) -> ObjectKey {
+pub(crate) fn key(text: &str) -> ObjectKey {
     text.parse().expect("a key")
 }
 
 /// A put under op 1, without a condition.
-pub(super) async fn put<S: Store>(bench: &Bench<S>, pair: Pair, content: &str) -> PutObject {
+pub(crate) async fn put<S: Store>(bench: &Bench<S>, pair: Pair, content: &str) -> PutObject {
     PutObject {
         key: key("report"),
         pair,
@@ -35,7 +35,7 @@ pub(super) async fn put<S: Store>(bench: &Bench<S>, pair: Pair, content: &str) -
     }
 }
 
-pub(super) async fn write<S: Store>(
+pub(crate) async fn write<S: Store>(
     bench: &Bench<S>,
     pair: Pair,
     content: &str,

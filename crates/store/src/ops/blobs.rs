@@ -67,16 +67,17 @@ fn open_attempt(
     }
     let unknown = Refusal::UnknownToken { token: pair.token, subject: job.to_string() };
     let Some(record) = tables.job(job)? else { return Ok(Err(unknown)) };
-    let closed = record
-        .attempt(pair.token)
-        .filter(|attempt| attempt.lease_id == pair.lease_id)
-        .and_then(|attempt| attempt.closed.as_ref());
-    Ok(Err(match closed {
-        None => unknown,
-        Some(closed) => Refusal::StaleToken {
+    let attempt = record.attempt(pair.token);
+    let Some(attempt) = attempt.filter(|attempt| attempt.lease_id == pair.lease_id) else {
+        return Ok(Err(unknown));
+    };
+    Ok(match &attempt.closed {
+        // The record decides; its lease may just not be known, where it is not logged.
+        None => Ok(Keeper::Attempt(pair.token)),
+        Some(closed) => Err(Refusal::StaleToken {
             fence: record.fence,
             reason: closed.reason,
             completed_by: record.completed_by(),
-        },
-    }))
+        }),
+    })
 }

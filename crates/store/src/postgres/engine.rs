@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 
 use deadpool_postgres::{Client, Object, Pool};
 
-use super::{clock::DatabaseClock, news::News, session, trouble::Trouble};
+use super::{busy::Busy, clock::DatabaseClock, news::News, session, trouble::Trouble};
 
 /// What each connection is told first. A server that stops in the middle of a transaction keeps
 /// its rows from others for five seconds, no more; whoever waits for them waits longer than that.
@@ -44,14 +44,10 @@ impl Engine {
         if Object::metrics(&client).recycled.is_some() {
             return Ok(client);
         }
-        match self.make_ready(&client).await {
-            Ok(()) => Ok(client),
-            Err(trouble) => {
-                // Not looked at, it must not be found in the pool.
-                drop(Object::take(client));
-                Err(trouble)
-            }
-        }
+        // Not looked at, it must not be found in the pool.
+        let client = Busy::new(client);
+        self.make_ready(&client).await?;
+        Ok(client.done())
     }
 
     async fn make_ready(&self, client: &Client) -> Result<(), Trouble> {

@@ -42,6 +42,9 @@ struct Recorded {
     system_id: Option<String>,
     timeline: Option<String>,
     started: Option<String>,
+    /// Whether what is not logged is still there. The start time does not tell: where a single
+    /// backend is killed, the server recovers from the crash and goes on as the same.
+    whole: bool,
     counter: u64,
     position: u64,
 }
@@ -83,6 +86,7 @@ impl Engine {
         lost(cluster, now, self.seen()).is_some()
             || now.timeline.as_ref() != Some(&cluster.timeline)
             || now.started.as_ref() != Some(&cluster.started)
+            || !now.whole
     }
 
     /// The highest number and position that this server has seen.
@@ -100,7 +104,7 @@ impl Engine {
             self.highest.store(0, Ordering::SeqCst);
             self.news.restored(recorded.position);
         }
-        let restarted = recorded.started.as_ref() != Some(&cluster.started);
+        let restarted = recorded.started.as_ref() != Some(&cluster.started) || !recorded.whole;
         if restarted && recorded.started.is_some() {
             self.mind(client, Cause::Restart).await?;
         }
@@ -108,6 +112,8 @@ impl Engine {
                      started = $3";
         let Cluster { system_id, timeline, started } = cluster;
         client.execute(write, &[system_id, timeline, started]).await.map_err(fault)?;
+        let alive = "INSERT INTO alive VALUES (1) ON CONFLICT DO NOTHING";
+        client.execute(alive, &[]).await.map_err(fault)?;
         Ok(())
     }
 }
@@ -129,14 +135,15 @@ async fn cluster(client: &Client) -> Result<Cluster, Fault> {
 }
 
 async fn recorded(client: &Client) -> Result<Recorded, Fault> {
-    let sql = "SELECT system_id, timeline, started, last_value, position \
-               FROM meta, counter, head";
+    let sql = "SELECT system_id, timeline, started, last_value, position, \
+               EXISTS (SELECT 1 FROM alive) FROM meta, counter, head";
     let row = client.query_one(sql, &[]).await.map_err(fault)?;
     let columns = Columns::new("meta", &row);
     Ok(Recorded {
         system_id: columns.get(0)?,
         timeline: columns.get(1)?,
         started: columns.get(2)?,
+        whole: columns.get(5)?,
         counter: columns.unsigned(3)?,
         position: columns.unsigned(4)?,
     })

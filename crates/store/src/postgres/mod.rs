@@ -10,6 +10,7 @@
 mod address;
 mod batch;
 mod batcher;
+mod busy;
 mod clock;
 mod engine;
 mod fetch;

@@ -20,6 +20,7 @@ use crate::{
 };
 
 use super::{
+    busy::Busy,
     engine::Engine,
     records::{blob, job, journal, lease, lock, object},
     trouble::Trouble,
@@ -43,7 +44,7 @@ impl Engine {
     /// Answers a query.
     pub(super) async fn query(&self, query: &Query) -> Result<View, crate::Failure> {
         let unavailable = |trouble: Trouble| trouble.failure();
-        let client = self.reader().await.map_err(unavailable)?;
+        let client = Busy::new(self.reader().await.map_err(unavailable)?);
         let read = async {
             client.batch_execute(BEGIN).await.map_err(fault)?;
             let view = answer(&client, query).await?;
@@ -51,10 +52,13 @@ impl Engine {
             Ok(view)
         };
         match read.await {
-            Ok(view) => Ok(view),
+            Ok(view) => {
+                drop(client.done());
+                Ok(view)
+            }
             Err(fault) => {
-                if client.batch_execute("ROLLBACK").await.is_err() {
-                    drop(deadpool_postgres::Object::take(client));
+                if client.batch_execute("ROLLBACK").await.is_ok() {
+                    drop(client.done());
                 }
                 Err(unavailable(Trouble::Fault(fault)))
             }

@@ -13,6 +13,7 @@ fn recorded() -> Recorded {
         system_id: Some("7301".to_owned()),
         timeline: Some("00000001".to_owned()),
         started: Some("sunday".to_owned()),
+        whole: true,
         counter: 100,
         position: 10,
     }

@@ -42,8 +42,10 @@ const PUT_WAITERS: &str = "INSERT INTO lock_waiters (lock, ticket, until_ms, wai
     SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[]) \
     ON CONFLICT (lock, ticket) DO UPDATE SET until_ms = excluded.until_ms, \
     waiter = excluded.waiter";
+/// Shared until the commit: what is done under a grant is done before that grant is closed, and so
+/// before the next holder hears of its own. Whoever closes it waits.
 const GRANTS: &str = "SELECT token, lock, lease_id, holder, request_id, closed_at_ms, \
-    close_reason FROM lock_grants WHERE token = ANY($1::bigint[])";
+    close_reason FROM lock_grants WHERE token = ANY($1::bigint[]) ORDER BY token FOR SHARE";
 /// The newest of a lock to a request. Asked after the lock's row was locked.
 const GRANTS_OF: &str = "SELECT g.token, g.lock, g.lease_id, g.holder, g.request_id, \
     g.closed_at_ms, g.close_reason FROM unnest($1::text[], $2::text[]) AS w (lock, request_id) \

@@ -12,3 +12,4 @@ mod renewals;
 mod servers;
 mod stopped;
 mod tls;
+mod under_a_grant;

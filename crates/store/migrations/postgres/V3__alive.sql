@@ -1,0 +1,5 @@
+-- Empty after any crash recovery, as all that is not logged: also after that of a single backend, which
+-- the start time of the server does not tell of.
+CREATE UNLOGGED TABLE alive (
+    one integer PRIMARY KEY CHECK (one = 1)
+);
