@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use palisade_core::{JobId, LockName, RequestId, lease::Pair};
 use palisade_store::{
     Failure, StoreExt,
-    command::{Forget, LeaveLock, Release, Suspect},
+    command::{Forget, HandBack, LeaveLock, Suspect},
     events::Batch,
     query::{Query, View},
 };
@@ -122,9 +121,9 @@ pub(crate) async fn forget(app: App) {
 #[derive(Debug)]
 pub(crate) enum Returned {
     /// A grant that nobody took.
-    Grant(JobId, Pair),
+    Grant(HandBack),
     /// A place in a lock's queue, or the grant it led to, whose asker has gone.
-    Lock(LockName, RequestId),
+    Lock(LeaveLock),
     /// No more will come.
     End,
 }
@@ -137,27 +136,29 @@ const TRIES: usize = 10;
 /// Hands back grants whose claimer had gone when they were committed.
 pub(crate) async fn hand_back(app: App, mut returned: mpsc::UnboundedReceiver<Returned>) {
     while let Some(returned) = returned.recv().await {
-        let (job, pair) = match returned {
-            Returned::Grant(job, pair) => (job, pair),
-            Returned::Lock(name, request_id) => {
-                leave(&app, LeaveLock { name, request_id }).await;
+        match returned {
+            Returned::Grant(unheard) => hand_back_one(&app, unheard).await,
+            Returned::Lock(gone) => leave(&app, gone).await,
+            Returned::End => return,
+        }
+    }
+}
+
+async fn hand_back_one(app: &App, unheard: HandBack) {
+    let (job, token) = (unheard.job, unheard.pair.token);
+    for _ in 0..TRIES {
+        match app.store.run(unheard.clone()).await {
+            Ok(true) => tracing::info!(%job, %token, "handed back: nobody took it"),
+            Ok(false) => tracing::debug!(%job, %token, "not handed back: it was heard of"),
+            Err(Failure::Refused(refusal)) => {
+                tracing::debug!(%job, %token, %refusal, "not handed back");
+            }
+            Err(Failure::Unavailable(_) | Failure::Unknown(_)) => {
+                tokio::time::sleep(AGAIN).await;
                 continue;
             }
-            Returned::End => return,
-        };
-        for _ in 0..TRIES {
-            match app.store.run(Release { job, pair }).await {
-                Ok(_) => tracing::info!(%job, token = %pair.token, "handed back: nobody took it"),
-                Err(Failure::Refused(refusal)) => {
-                    tracing::debug!(%job, token = %pair.token, %refusal, "not handed back");
-                }
-                Err(Failure::Unavailable(_) | Failure::Unknown(_)) => {
-                    tokio::time::sleep(AGAIN).await;
-                    continue;
-                }
-            }
-            break;
         }
+        return;
     }
 }
 

@@ -229,7 +229,7 @@ async fn rest(
 /// Asks the store once, to the end even if the asker goes meanwhile.
 async fn attempt(app: &App, asked: &AcquireLock, seat: &Seat<'_>) -> Result<Undelivered, Failure> {
     let (reply, answered) = oneshot::channel();
-    let orphan = orphan(app, &seat.key, &seat.wait);
+    let orphan = orphan(app, asked, &seat.wait);
     let (app, asked) = (app.clone(), asked.clone());
     tokio::spawn(async move {
         let came = app.store.run(asked).await;

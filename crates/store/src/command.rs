@@ -3,6 +3,7 @@
 //! A command carries everything that its rule needs from outside, randomness included, so that
 //! the same commands on the same records always come to the same.
 
+mod attempts;
 mod blobs;
 mod collect;
 mod effects;
@@ -10,18 +11,20 @@ mod outbox;
 mod retention;
 
 use palisade_core::{
-    Digest, JobId, LeaseId, Number, RecipeName, RequestId, SessionId, Timestamp, WorkerName,
+    JobId, Number, RequestId, SessionId, Timestamp,
     history::Joined,
-    job::{Failure as FailureReport, Job, JobState, Requeued},
-    lease::{Lease, Pair},
+    job::{JobState, Requeued},
+    lease::Lease,
     lock::Acquired,
-    manifest::Manifest,
     object::Written,
     outbox::{Delivery, Endpoint},
-    transition::{Beat, Completed, Which, Wish},
+    transition::{Completed, Which, Wish},
 };
 use serde::{Deserialize, Serialize};
 
+pub use attempts::{
+    Beats, Capability, Claim, Claimed, Complete, Fail, Grant, HandBack, Heartbeat, Release,
+};
 pub use blobs::{BeginBlob, BlobPlace, FinishBlob, Pin};
 pub use collect::{Collect, ForgetBlobs, MarkCleared, Places, ReleaseJobs, Released};
 pub use effects::{
@@ -49,6 +52,8 @@ pub enum Command {
     Fail(Fail),
     /// A worker hands an attempt back.
     Release(Release),
+    /// See [`HandBack`].
+    HandBack(HandBack),
     /// Somebody withdraws a submission.
     Cancel(Cancel),
     /// Somebody wants another try.
@@ -113,6 +118,8 @@ pub enum Answer {
     Complete(Completed),
     Fail(Requeued),
     Release(Requeued),
+    /// Whether it was released.
+    HandBack(bool),
     Cancel(CancelAnswer),
     Retry(RetryAnswer),
     BeginBlob(BlobPlace),
@@ -177,6 +184,7 @@ verbs! {
     Complete => Completed,
     Fail => Requeued,
     Release => Requeued,
+    HandBack => bool,
     Cancel => CancelAnswer,
     Retry => RetryAnswer,
     BeginBlob => BlobPlace,
@@ -222,115 +230,6 @@ pub struct Submitted {
     pub submission: Number,
     /// How it came to the job.
     pub how: Joined,
-}
-
-/// A recipe that a worker can run, in exactly one definition.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Capability {
-    /// The recipe.
-    pub recipe: RecipeName,
-    /// Its definition's digest.
-    pub definition: Digest,
-}
-
-/// A worker asks for jobs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
-    /// The worker as its operator calls it.
-    pub worker: WorkerName,
-    /// Its session.
-    pub session: SessionId,
-    /// Asked again with it, grants still open are renewed and returned, others are returned as
-    /// lost, and nothing new is granted.
-    pub request_id: RequestId,
-    /// The last heartbeat's `seq` that was sent before this claim.
-    pub seq: u64,
-    /// The leases' length, in ms.
-    pub ttl_ms: u64,
-    /// What it can run.
-    pub capabilities: Vec<Capability>,
-    /// One for each job that it would take, random and never used before.
-    pub lease_ids: Vec<LeaseId>,
-}
-
-/// What a claim came to.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Claimed {
-    /// Jobs granted, each with its pair.
-    pub grants: Vec<Grant>,
-    /// For a claim asked again: what it had been granted and has lost since.
-    pub lost: Vec<(JobId, Pair)>,
-    /// When nothing was granted: the instant at which something may become claimable without
-    /// anybody's doing (a backoff or a lease ends). None: nothing is in sight.
-    pub next_at: Option<Timestamp>,
-}
-
-/// A job granted.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Grant {
-    /// The job, with its new attempt.
-    pub job: Job,
-    /// The attempt's pair.
-    pub pair: Pair,
-    /// The lease's length, in ms.
-    pub ttl_ms: u64,
-}
-
-/// A worker renews all leases of its session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heartbeat {
-    /// The session.
-    pub session: SessionId,
-    /// Rises with each heartbeat of the session.
-    pub seq: u64,
-    /// Every lease that the session has.
-    pub leases: Vec<(JobId, Pair)>,
-    /// Its claims that are still unanswered.
-    pub pending: Vec<RequestId>,
-    /// Pauses that the worker measured since its last heartbeat: the attempt, and ms.
-    pub pauses: Vec<(JobId, Pair, u64)>,
-}
-
-/// What became of each lease, in the order of the heartbeat. None: a pair never granted.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Beats {
-    /// One answer a lease.
-    pub leases: Vec<Option<Beat>>,
-    /// Grants of the session that its worker does not know of and that were released.
-    pub released: Vec<(JobId, Number)>,
-}
-
-/// A worker commits an attempt.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Complete {
-    /// The job.
-    pub job: JobId,
-    /// The attempt.
-    pub pair: Pair,
-    /// What was made.
-    pub manifest: Manifest,
-}
-
-/// A worker reports a failed attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fail {
-    /// The job.
-    pub job: JobId,
-    /// The attempt.
-    pub pair: Pair,
-    /// What went wrong.
-    pub failure: FailureReport,
-    /// Random: the backoff's jitter.
-    pub chance: u64,
-}
-
-/// A worker hands an attempt back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Release {
-    /// The job.
-    pub job: JobId,
-    /// The attempt.
-    pub pair: Pair,
 }
 
 /// Somebody withdraws submissions.

@@ -7,7 +7,7 @@ use crate::{
 };
 
 use super::{
-    Holding, Lock, LockApplied, LockClose, LockEvent, LockGrant, Waiter,
+    Holding, Lock, LockApplied, LockClose, LockEvent, LockGrant, Seats, Waiter,
     wait::{serve_next, sweep},
 };
 
@@ -22,7 +22,8 @@ pub struct Acquire {
     pub wait_ms: u64,
     /// Asked again with it, the same wish: its grant, or its place in the queue.
     pub request_id: RequestId,
-    /// Random, never used before. The grant's, if this call is the first with its request id.
+    /// Random, never used before. The grant's, if this call is the first with its request id; and
+    /// this call's own name, see [`leave`](super::leave).
     pub lease_id: LeaseId,
     /// For how long it counts as being there unless it asks again, in ms.
     pub alive_ms: u64,
@@ -103,6 +104,7 @@ pub fn acquire(
     {
         // Its reply was lost: the same pair again, for a ttl from now.
         holding.lease = holding.lease.renewed(now);
+        holding.seats.take(asked.lease_id);
         let answer = Acquired::Granted(holding.clone());
         return Ok(LockApplied { lock, answer, events });
     }
@@ -126,8 +128,11 @@ fn join_queue(
     let known = lock.waiters.iter_mut().find(|waiter| waiter.request_id == asked.request_id);
     if let Some(waiter) = known {
         waiter.alive_until = waiter.alive_until.max(alive_until);
+        waiter.seats.take(asked.lease_id);
         return true;
     }
+    let mut seats = Seats::default();
+    seats.take(asked.lease_id);
     let waiter = Waiter {
         ticket: fresh,
         request_id: asked.request_id.clone(),
@@ -138,6 +143,7 @@ fn join_queue(
         // A wish that will not wait is looked at once, now.
         wants_until: now.plus_ms(asked.wait_ms.max(1)),
         alive_until,
+        seats,
     };
     if asked.wait_ms > 0 && lock.holding.is_some() {
         events.push(LockEvent::Waiting(waiter.clone()));
@@ -185,5 +191,6 @@ pub(super) fn granted(waiter: Waiter, token: Number, now: Moment) -> Holding {
         granted_at: now.at,
         waited_ms: now.at.since_ms(waiter.since),
         lease: Lease::granted(waiter.ttl_ms, now),
+        seats: waiter.seats,
     }
 }

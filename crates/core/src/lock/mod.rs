@@ -6,6 +6,7 @@
 
 mod acquire;
 mod hold;
+mod seats;
 mod wait;
 
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod tests;
 
 pub use acquire::{Acquire, Acquired, acquire, needs_number};
 pub use hold::{Renewed, release, renew, tick};
+pub use seats::Seats;
 pub use wait::leave;
 
 use serde::{Deserialize, Serialize};
@@ -52,6 +54,9 @@ pub struct Holding {
     pub granted_at: Timestamp,
     /// How long its request had waited before it was granted, in ms.
     pub waited_ms: u64,
+    /// The calls that asked for it.
+    #[serde(default, skip_serializing_if = "Seats::is_empty")]
+    pub seats: Seats,
     /// Its time.
     pub lease: Lease,
 }
@@ -75,6 +80,9 @@ pub struct Waiter {
     pub wants_until: Timestamp,
     /// Up to when it is known to be there; whoever serves it says so again and again.
     pub alive_until: Timestamp,
+    /// The calls that wait for it.
+    #[serde(default, skip_serializing_if = "Seats::is_empty")]
+    pub seats: Seats,
 }
 
 /// How a grant of a lock ended.

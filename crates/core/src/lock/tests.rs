@@ -15,12 +15,14 @@ struct Scene {
     counter: Number,
     now: u64,
     events: Vec<LockEvent>,
+    calls: Vec<(RequestId, LeaseId)>,
 }
 
 impl Scene {
     fn new() -> Self {
         let lock = Lock::new("door".parse().unwrap());
-        Self { lock, grants: Vec::new(), counter: Number::ZERO, now: 1, events: Vec::new() }
+        let (grants, events, calls) = (Vec::new(), Vec::new(), Vec::new());
+        Self { lock, grants, counter: Number::ZERO, now: 1, events, calls }
     }
 
     fn moment(&self) -> Moment {
@@ -63,6 +65,13 @@ impl Scene {
         format!("request-{who}-{ended}").parse().unwrap()
     }
 
+    /// A call's own random number.
+    fn new_call(&mut self, request_id: RequestId) -> LeaseId {
+        let call = LeaseId(u128::from(self.counter.get()) << 64 | self.calls.len() as u128);
+        self.calls.push((request_id, call));
+        call
+    }
+
     fn ask(&mut self, who: &str, wait_ms: u64) -> Acquired {
         let request_id = self.request(who);
         self.ask_as(who, wait_ms, request_id).unwrap()
@@ -80,8 +89,8 @@ impl Scene {
             holder: who.parse().unwrap(),
             ttl_ms: TTL_MS,
             wait_ms,
-            request_id,
-            lease_id: LeaseId(u128::from(self.counter.get()) << 8 | 7),
+            request_id: request_id.clone(),
+            lease_id: self.new_call(request_id),
             alive_ms: 30_000,
         };
         let needed = needs_number(&self.lock, &asked, earlier.as_ref(), Timestamp(self.now));
@@ -115,9 +124,18 @@ impl Scene {
         Ok(())
     }
 
+    /// The newest call of a request goes.
     fn leave(&mut self, who: &str) {
-        let (request, fresh) = (self.request(who), self.draw());
-        let applied = leave(self.lock.clone(), &request, fresh, self.moment());
+        let request = self.request(who);
+        let call = self.calls.iter().rev().find(|(of, _)| *of == request);
+        if let Some((_, call)) = call.cloned() {
+            self.leave_as(&request, call);
+        }
+    }
+
+    fn leave_as(&mut self, request: &RequestId, call: LeaseId) {
+        let fresh = self.draw();
+        let applied = leave(self.lock.clone(), request, call, fresh, self.moment());
         self.follow(applied);
     }
 
@@ -228,6 +246,42 @@ fn a_grant_made_to_a_waiter_that_leaves_is_ended_at_once() {
     assert_eq!(scene.holder(), Some("carol"));
     let closed = scene.grants.iter().find(|grant| grant.pair.token == token).unwrap().closed;
     assert_eq!(closed.unwrap().1, LockClose::Abandoned);
+}
+
+#[test]
+fn a_place_is_given_up_when_the_last_call_of_its_request_has_gone() {
+    let mut scene = Scene::new();
+    let held = scene.granted("alice");
+    let bob = scene.request("bob");
+    scene.ask("bob", 60_000);
+    scene.ask("carol", 60_000);
+    let first = scene.calls.iter().find(|(of, _)| *of == bob).unwrap().1;
+    scene.ask("bob", 60_000);
+    // The server that was asked first notices at last that nobody listens there.
+    scene.leave_as(&bob, first);
+    scene.leave_as(&bob, first);
+    scene.release(&held).unwrap();
+    assert_eq!(scene.holder(), Some("bob"));
+    scene.leave("bob");
+    assert_eq!(scene.holder(), Some("carol"), "nobody listens any more");
+}
+
+#[test]
+fn a_grant_that_was_handed_over_outlives_every_other_call_of_its_request() {
+    let mut scene = Scene::new();
+    let pair = scene.granted("bob");
+    let bob = scene.request("bob");
+    let handed = scene.calls[0].1;
+    // However many late duplicates there are, each hangs up.
+    for _ in 0..40 {
+        scene.ask("bob", 60_000);
+    }
+    let calls: Vec<_> = scene.calls.iter().map(|(_, call)| *call).collect();
+    for call in calls.into_iter().filter(|call| *call != handed) {
+        scene.leave_as(&bob, call);
+    }
+    assert_eq!(scene.holder(), Some("bob"));
+    assert!(scene.renew(&pair).is_ok());
 }
 
 #[test]

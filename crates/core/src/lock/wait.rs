@@ -1,6 +1,6 @@
 //! The queue: who is served next, who has gone.
 
-use crate::{Number, RequestId, Timestamp, lease::Moment};
+use crate::{LeaseId, Number, RequestId, Timestamp, lease::Moment};
 
 use super::{Lock, LockApplied, LockClose, LockEvent, Waiter, acquire::granted};
 
@@ -35,18 +35,28 @@ pub(super) fn serve_next(lock: &mut Lock, fresh: Number, now: Moment, events: &m
     lock.open(granted(first, fresh, now), events);
 }
 
-/// A waiter goes: it leaves the queue. If it was granted the lock meanwhile, nobody knows of the
-/// grant: it is released at once, and the next is served under `fresh`.
-pub fn leave(lock: Lock, request_id: &RequestId, fresh: Number, now: Moment) -> LockApplied<()> {
+/// A call goes that asked for the lock, named by the lease id that it brought. If no other call of
+/// the same request is there, the request leaves the queue; and if it was granted the lock
+/// meanwhile, nobody knows of the grant: it is released at once, and the next is served under
+/// `fresh`.
+pub fn leave(
+    lock: Lock,
+    request_id: &RequestId,
+    call: LeaseId,
+    fresh: Number,
+    now: Moment,
+) -> LockApplied<()> {
     let mut lock = lock;
     let mut events = Vec::new();
     let place = lock.waiters.iter().position(|waiter| waiter.request_id == *request_id);
-    if let Some(place) = place {
+    if let Some(place) = place
+        && lock.waiters[place].seats.leave(call)
+    {
         let gone = lock.waiters.remove(place);
         events.push(LockEvent::Left { ticket: gone.ticket, holder: gone.holder });
     }
-    let granted = lock.holding.as_ref().is_some_and(|held| held.request_id == *request_id);
-    if granted {
+    let holding = lock.holding.as_mut().filter(|held| held.request_id == *request_id);
+    if holding.is_some_and(|held| held.seats.leave(call)) {
         lock.close(LockClose::Abandoned, &mut events);
         sweep(&mut lock, now.at, &mut events);
         serve_next(&mut lock, fresh, now, &mut events);

@@ -31,7 +31,7 @@ pub use expire::expire;
 pub use fail::fail;
 pub use heartbeat::{Beat, LostReason, heartbeat};
 pub use publish::publish;
-pub use release::release;
+pub use release::{hand_back, release};
 pub use retry_job::{Retry, retry};
 pub use submit::{Destination, Wish, create, decide, join};
 

@@ -1,4 +1,5 @@
-//! Releasing: the worker hands its attempt back, which counts for nothing.
+//! Releasing: the worker hands its attempt back, or a server does that nobody took the grant from.
+//! It counts for nothing.
 
 use crate::{
     Timestamp,
@@ -28,4 +29,21 @@ pub fn release(job: Job, shown: &Pair, now: Timestamp) -> Result<Applied<Requeue
             Ok(change.done(requeued))
         }
     }
+}
+
+/// Releases a grant whose claimer had gone before it was handed over, by whoever saw its lease as
+/// it was at `seen_at`. Renewed since, the claimer has heard of it after all, by asking another
+/// server for the same: then nothing changes. Answers whether it was released.
+pub fn hand_back(
+    job: Job,
+    shown: &Pair,
+    seen_at: Timestamp,
+    now: Timestamp,
+) -> Result<Applied<bool>, Refusal> {
+    let attempt = pair::named(&job, shown)?;
+    if attempt.closed.is_some() || attempt.lease.renewed_at > seen_at {
+        return Ok(Applied::unchanged(job, false));
+    }
+    let Applied { job, history, .. } = release(job, shown, now)?;
+    Ok(Applied { job, answer: true, history })
 }

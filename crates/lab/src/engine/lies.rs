@@ -106,5 +106,5 @@ fn grant_held(
     };
     engine.journal(Event::of_job(now, id, what));
     let grants = vec![Grant { job, pair, ttl_ms: claim.ttl_ms }];
-    Some(Answer::Claim(Claimed { grants, lost: Vec::new(), next_at: None }))
+    Some(Answer::Claim(Claimed { grants, again: false, lost: Vec::new(), next_at: None }))
 }

@@ -91,7 +91,8 @@ impl LockEngine {
     }
 
     fn claim(&mut self, claim: &Claim, now: Timestamp) -> Claimed {
-        let mut claimed = Claimed { grants: Vec::new(), lost: Vec::new(), next_at: None };
+        let mut claimed =
+            Claimed { grants: Vec::new(), again: false, lost: Vec::new(), next_at: None };
         let mine =
             |row: &&mut Row| row.lock.as_ref().is_some_and(|lock| lock.claim == claim.request_id);
         let free = |row: &&mut Row| {

@@ -53,6 +53,7 @@ fn serve_later(before: Option<&Lock>, lock: &mut Lock) {
         since: next.granted_at,
         wants_until: Timestamp(Number::MAX.get()),
         alive_until: Timestamp(Number::MAX.get()),
+        seats: next.seats,
     };
     lock.waiters.insert(0, first);
 }

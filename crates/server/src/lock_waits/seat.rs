@@ -5,8 +5,9 @@ use std::sync::{Arc, PoisonError, atomic::Ordering};
 use std::collections::BTreeMap;
 
 use palisade_core::{LeaseId, LockName, RequestId, lease::Pair, lock::Acquired};
-use palisade_store::command::AcquireLock;
+use palisade_store::command::{AcquireLock, LeaveLock};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use crate::{app::App, dispatch::Returned};
 
@@ -27,19 +28,21 @@ pub(super) struct Undelivered {
 
 /// What nobody may hold on to once its asker has gone: a place in the queue, or a grant.
 pub(super) struct Orphan {
-    key: (LockName, RequestId),
+    gone: LeaveLock,
     wait: Arc<Wait>,
     kept: bool,
+    stopping: CancellationToken,
     orphans: mpsc::UnboundedSender<Returned>,
 }
 
 impl Drop for Orphan {
     fn drop(&mut self) {
-        // Whoever took over has the place, or is given the same grant.
-        if !self.kept && !self.wait.taken_over.is_cancelled() {
-            let (name, request_id) = self.key.clone();
+        // Whoever took over has the place, or is given the same grant. Whose server stops asks
+        // another for it.
+        let kept = self.kept || self.wait.taken_over.is_cancelled();
+        if !kept && !self.stopping.is_cancelled() {
             // The error says that the server has ended: time does the rest.
-            let _ = self.orphans.send(Returned::Lock(name, request_id));
+            let _ = self.orphans.send(Returned::Lock(self.gone.clone()));
         }
     }
 }
@@ -65,7 +68,7 @@ impl<'a> Seat<'a> {
         if let Some(before) = before {
             before.taken_over.cancel();
         }
-        let orphan = Some(orphan(app, &key, &wait));
+        let orphan = Some(orphan(app, asked, &wait));
         Self { app, key, wait, orphan }
     }
 
@@ -112,8 +115,16 @@ impl Drop for Seat<'_> {
     }
 }
 
-pub(super) fn orphan(app: &App, key: &(LockName, RequestId), wait: &Arc<Wait>) -> Orphan {
-    Orphan { key: key.clone(), wait: Arc::clone(wait), kept: false, orphans: app.orphans.clone() }
+pub(super) fn orphan(app: &App, asked: &AcquireLock, wait: &Arc<Wait>) -> Orphan {
+    let AcquireLock { name, wish } = asked;
+    let (name, request_id) = (name.clone(), wish.request_id.clone());
+    Orphan {
+        gone: LeaveLock { name, request_id, call: wish.lease_id },
+        wait: Arc::clone(wait),
+        kept: false,
+        stopping: app.stopping.clone(),
+        orphans: app.orphans.clone(),
+    }
 }
 
 impl Undelivered {

@@ -9,9 +9,9 @@ use tokio::{io::AsyncWriteExt, net::TcpStream};
 
 use crate::support::{House, TestClock, config, eventually, gate::Gate, raw};
 
-const LOCK: &str = "exports/42";
+pub(crate) const LOCK: &str = "exports/42";
 
-fn wish(who: &str, wait_ms: u64) -> AcquireRequest {
+pub(crate) fn wish(who: &str, wait_ms: u64) -> AcquireRequest {
     AcquireRequest {
         holder: who.to_owned(),
         ttl_ms: Some(30_000),
@@ -20,11 +20,11 @@ fn wish(who: &str, wait_ms: u64) -> AcquireRequest {
     }
 }
 
-fn pair(held: &AcquireResponse) -> PairWire {
+pub(crate) fn pair(held: &AcquireResponse) -> PairWire {
     PairWire { token: held.token, lease: held.lease.clone() }
 }
 
-async fn until_waiting(house: &House, who: &[&str]) {
+pub(crate) async fn until_waiting(house: &House, who: &[&str]) {
     eventually(|| async {
         let lock = house.client.lock(LOCK).await.unwrap();
         let waiting: Vec<_> = lock.waiters.iter().map(|waiter| waiter.holder.as_str()).collect();
@@ -126,7 +126,7 @@ async fn a_waiter_that_hangs_up_leaves_the_queue() {
 }
 
 /// Sends a wish for the lock, and answers its connection.
-async fn asking(house: &House, wish: &AcquireRequest) -> TcpStream {
+pub(crate) async fn asking(house: &House, wish: &AcquireRequest) -> TcpStream {
     let mut stream = raw::connect(&house.server).await;
     let body = serde_json::to_string(wish).unwrap();
     let request = raw::Request::json(&format!("/v1/locks/{LOCK}/acquire"), &body);

@@ -19,4 +19,5 @@ mod sessions;
 mod stopping;
 mod streams;
 mod support;
+mod two_servers;
 mod webhooks;

@@ -1,7 +1,7 @@
 //! Locks and fenced objects: what their holders ask; publications: what anybody may carry out.
 
 use palisade_core::{
-    Digest, JobId, LockName, Number, ObjectKey, RequestId, lease::Pair, lock::Acquire,
+    Digest, JobId, LeaseId, LockName, Number, ObjectKey, RequestId, lease::Pair, lock::Acquire,
     object::Condition,
 };
 
@@ -32,13 +32,15 @@ pub struct ReleaseLock {
     pub pair: Pair,
 }
 
-/// A waiter has gone.
+/// A call that asked for a lock has gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaveLock {
     /// The lock.
     pub name: LockName,
     /// The wish.
     pub request_id: RequestId,
+    /// The lease id that this call of it brought.
+    pub call: LeaseId,
 }
 
 /// A holder points a fenced object at bytes that are present.

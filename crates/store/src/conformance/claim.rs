@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use palisade_core::{Digest, lease::Pair, transition::Wish};
+use palisade_core::{Digest, job::JobState, lease::Pair, transition::Wish};
 
 use crate::{
     Store, StoreExt,
-    command::{Capability, Claim},
+    command::{Capability, Claim, Grant, HandBack},
 };
 
 use super::bench::{BEGINNING, Bench, PAST_TTL_MS, TTL_MS, session};
@@ -147,6 +147,39 @@ pub async fn a_claim_twice_in_one_call_is_done_once<S: Store>(bench: &Bench<S>) 
         .map(|answer| answer.expect("a claim is answered").grants[0].pair)
         .collect();
     assert_eq!(pairs[0], pairs[1]);
+}
+
+/// What a server hands back that could not hand this grant over.
+fn unheard(Grant { job, pair, .. }: &Grant) -> HandBack {
+    let lease = job.attempt(pair.token).expect("a grant shows its attempt").lease;
+    HandBack { job: job.id, pair: *pair, seen_at: lease.renewed_at }
+}
+
+/// Its claimer has asked another server for the same meanwhile, and works on it.
+pub async fn a_grant_that_was_heard_of_is_not_handed_back<S: Store>(bench: &Bench<S>) {
+    let id = bench.new_job().await;
+    let claim = bench.claim_of("alice", 1);
+    let first = bench.claim(&claim).await;
+    assert!(!first.again, "it is the first");
+    bench.pass_ms(1).await;
+    let second = bench.claim(&claim).await;
+    assert!(second.again, "another may have been told of them");
+    assert!(!bench.store.run(unheard(&first.grants[0])).await.expect("answered"));
+    assert_eq!(bench.job(id).await.state, JobState::Running);
+}
+
+/// Nobody knows of it: the next claimer need not wait for a ttl.
+pub async fn a_grant_nobody_heard_of_is_handed_back_once<S: Store>(bench: &Bench<S>) {
+    let id = bench.new_job().await;
+    let grant = bench.grant("alice").await;
+    assert!(bench.store.run(unheard(&grant)).await.expect("answered"));
+    let next = bench.grant("bob").await;
+    assert_eq!(next.job.id, id);
+    assert!(!bench.store.run(unheard(&grant)).await.expect("answered"), "it was before");
+    assert_eq!(
+        bench.job(id).await.attempt(next.pair.token).map(|of| of.closed.is_none()),
+        Some(true)
+    );
 }
 
 /// A request id belongs to its session: another worker's is another claim.

@@ -12,12 +12,12 @@ use palisade_core::{
 
 use crate::{
     Failure, Store, StoreExt,
-    command::{Command, DeleteObject, LeaveLock, PutObject, RenewLock},
+    command::{AcquireLock, Command, DeleteObject, LeaveLock, PutObject, RenewLock},
 };
 
 use super::{
     bench::{Bench, PAST_TTL_MS},
-    locks::{hold, hold_anew, holder, let_go, name, wish},
+    locks::{hold, hold_anew, holder, let_go, name, wait_for_door, wish},
     objects::{content, delete_of, key, object, of, put, refusal, write},
     retention::forget,
 };
@@ -56,12 +56,36 @@ pub async fn a_late_duplicate_is_told_that_its_grant_went_to_another<S: Store>(b
 /// The wish of a connection that broke may be asked again: nobody ever heard of its grant.
 pub async fn a_grant_nobody_heard_of_may_be_asked_for_again<S: Store>(bench: &Bench<S>) {
     let held = hold(bench, "door", "alice").await;
-    bench.store.run(wish(bench, "door", "bob", HOUR_MS)).await.expect("it waits");
+    let bob = wait_for_door(bench, "bob").await;
     let_go(bench, "door", held).await;
-    let request_id = "door-bob".parse().expect("an id");
-    bench.store.run(LeaveLock { name: name("door"), request_id }).await.expect("answered");
+    bench.store.run(bob).await.expect("answered");
     assert_eq!(holder(bench).await, None);
     hold(bench, "door", "bob").await;
+}
+
+/// A client asks another server for the same, and the first one notices late that it has gone.
+pub async fn a_call_that_leaves_late_takes_nothing_from_another<S: Store>(bench: &Bench<S>) {
+    let held = hold(bench, "door", "alice").await;
+    let first = wait_for_door(bench, "bob").await;
+    let second = wait_for_door(bench, "bob").await;
+    wait_for_door(bench, "carol").await;
+    bench.store.run(first.clone()).await.expect("answered");
+    bench.store.run(first).await.expect("answered");
+    let_go(bench, "door", held).await;
+    assert_eq!(holder(bench).await.as_deref(), Some("bob"), "its place was kept");
+    bench.store.run(second).await.expect("answered");
+    assert_eq!(holder(bench).await.as_deref(), Some("carol"), "nobody listens any more");
+}
+
+/// Nor does a duplicate that is served after the grant was handed over, and hangs up.
+pub async fn a_late_duplicate_that_leaves_ends_no_grant<S: Store>(bench: &Bench<S>) {
+    let bob = hold(bench, "door", "bob").await;
+    let AcquireLock { name: door, wish } = wish(bench, "door", "bob", HOUR_MS);
+    let (request_id, call) = (wish.request_id.clone(), wish.lease_id);
+    let late = bench.store.run(AcquireLock { name: door.clone(), wish }).await;
+    assert!(matches!(late, Ok(Acquired::Granted(_))), "{late:?}");
+    bench.store.run(LeaveLock { name: door, request_id, call }).await.expect("answered");
+    bench.store.run(RenewLock { name: name("door"), pair: bob }).await.expect("it holds it still");
 }
 
 /// The same request at the same time, as a network may deliver it.

@@ -49,6 +49,15 @@ async fn ask<S: Store>(bench: &Bench<S>, who: &str, wait_ms: u64) -> Acquired {
     bench.store.run(wish(bench, "door", who, wait_ms)).await.expect("it is answered")
 }
 
+/// A call that waits for the door. Answers how this very call leaves again.
+pub(crate) async fn wait_for_door<S: Store>(bench: &Bench<S>, who: &str) -> LeaveLock {
+    let AcquireLock { name, wish } = wish(bench, "door", who, HOUR_MS);
+    let (request_id, call) = (wish.request_id.clone(), wish.lease_id);
+    let came = bench.store.run(AcquireLock { name: name.clone(), wish }).await;
+    assert!(matches!(came, Ok(Acquired::Waiting { .. })), "{who} waits, but: {came:?}");
+    LeaveLock { name, request_id, call }
+}
+
 /// Acquires a lock that is free, or asks again for one that is held already.
 pub(crate) async fn hold<S: Store>(bench: &Bench<S>, lock: &str, who: &str) -> Pair {
     match bench.store.run(wish(bench, lock, who, 0)).await {
@@ -137,10 +146,9 @@ pub async fn a_lost_reply_asked_again_gets_the_same_pair<S: Store>(bench: &Bench
 /// Whoever hangs up is not served.
 pub async fn a_waiter_that_left_gets_nothing<S: Store>(bench: &Bench<S>) {
     let held = hold(bench, "door", "alice").await;
-    ask(bench, "bob", HOUR_MS).await;
+    let bob = wait_for_door(bench, "bob").await;
     ask(bench, "carol", HOUR_MS).await;
-    let request_id = "door-bob".parse().expect("an id");
-    bench.store.run(LeaveLock { name: name("door"), request_id }).await.expect("answered");
+    bench.store.run(bob).await.expect("answered");
     let_go(bench, "door", held).await;
     assert_eq!(holder(bench).await.as_deref(), Some("carol"));
 }
@@ -148,11 +156,10 @@ pub async fn a_waiter_that_left_gets_nothing<S: Store>(bench: &Bench<S>) {
 /// A grant that nobody can know of does not hold the others up for a ttl.
 pub async fn a_grant_to_a_waiter_that_left_meanwhile_is_ended<S: Store>(bench: &Bench<S>) {
     let held = hold(bench, "door", "alice").await;
-    ask(bench, "bob", HOUR_MS).await;
+    let bob = wait_for_door(bench, "bob").await;
     ask(bench, "carol", HOUR_MS).await;
     let_go(bench, "door", held).await;
-    let request_id = "door-bob".parse().expect("an id");
-    bench.store.run(LeaveLock { name: name("door"), request_id }).await.expect("answered");
+    bench.store.run(bob).await.expect("answered");
     assert_eq!(holder(bench).await.as_deref(), Some("carol"));
 }
 

@@ -98,6 +98,8 @@ async fn attempts<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
             a_claim_asked_again_returns_its_grants,
             a_claim_asked_again_tells_what_was_lost,
             a_claim_twice_in_one_call_is_done_once,
+            a_grant_that_was_heard_of_is_not_handed_back,
+            a_grant_nobody_heard_of_is_handed_back_once,
             another_sessions_claim_is_its_own,
             an_empty_claim_is_told_when_to_look_again;
         lease:
@@ -175,6 +177,8 @@ async fn effects<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
             a_late_duplicate_of_a_request_takes_nothing,
             a_late_duplicate_is_told_that_its_grant_went_to_another,
             a_grant_nobody_heard_of_may_be_asked_for_again,
+            a_call_that_leaves_late_takes_nothing_from_another,
+            a_late_duplicate_that_leaves_ends_no_grant,
             a_duplicate_at_once_gets_the_same_grant,
             a_holder_that_acquires_again_does_not_revive_its_old_pair,
             an_equal_token_with_another_lease_id_changes_nothing,

@@ -33,6 +33,7 @@ pub(super) fn check(command: &Command) -> Result<(), Refusal> {
         Command::Complete(_)
         | Command::Fail(_)
         | Command::Release(_)
+        | Command::HandBack(_)
         | Command::Cancel(_)
         | Command::Retry(_)
         | Command::Suspect(_)

@@ -41,7 +41,7 @@ pub(super) fn claim(tables: &mut dyn Tables, claim: &Claim, now: Moment) -> Outc
         }
     }
     let next_at = if grants.is_empty() { next_at(tables, claim, now)? } else { None };
-    Ok(Ok(Claimed { grants, lost: Vec::new(), next_at }))
+    Ok(Ok(Claimed { grants, again: false, lost: Vec::new(), next_at }))
 }
 
 /// Grants one job. None: it was given up, or is not claimable after all.
@@ -112,7 +112,7 @@ fn asked_again(
     before: Vec<(JobId, Number)>,
     now: Moment,
 ) -> Outcome<Claimed> {
-    let mut claimed = Claimed { grants: Vec::new(), lost: Vec::new(), next_at: None };
+    let mut claimed = Claimed { grants: Vec::new(), again: true, lost: Vec::new(), next_at: None };
     for (id, token) in before {
         let Some(job) = tables.job(id)? else { continue };
         let Some(attempt) = job.attempt(token) else { continue };

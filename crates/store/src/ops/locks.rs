@@ -70,7 +70,7 @@ pub(super) fn release(tables: &mut dyn Tables, asked: &ReleaseLock, now: Moment)
 pub(super) fn leave(tables: &mut dyn Tables, asked: &LeaveLock, now: Moment) -> Outcome<()> {
     let Some(before) = tables.lock(&asked.name)? else { return Ok(Ok(())) };
     let fresh = number_for_next(tables, &before)?;
-    let applied = lock::leave(before.clone(), &asked.request_id, fresh, now);
+    let applied = lock::leave(before.clone(), &asked.request_id, asked.call, fresh, now);
     Ok(Ok(write(tables, Some(&before), applied, now)?))
 }
 

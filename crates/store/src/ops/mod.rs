@@ -46,6 +46,7 @@ pub fn apply(tables: &mut dyn Tables, command: Command, now: Moment) -> Outcome<
             verbs::complete(tables, complete, now)?.map(Answer::Complete)
         }
         Command::Fail(fail) => verbs::fail(tables, fail, now)?.map(Answer::Fail),
+        Command::HandBack(asked) => verbs::hand_back(tables, &asked, now)?.map(Answer::HandBack),
         Command::Release(release) => verbs::release(tables, &release, now)?.map(Answer::Release),
         Command::Cancel(cancel) => wishes::cancel(tables, cancel, now)?.map(Answer::Cancel),
         Command::Retry(retry) => wishes::retry(tables, retry, now)?.map(Answer::Retry),

@@ -10,7 +10,7 @@ use palisade_core::{
 };
 
 use crate::{
-    command::{Complete, Fail, Release},
+    command::{Complete, Fail, HandBack, Release},
     fault::Fault,
     tables::{Keeper, Tables},
 };
@@ -67,6 +67,14 @@ pub(super) fn release(
     let named = Named { verb: "release", job, pair };
     let decided = attempt_verb(tables, named, now, |job| transition::release(job, &pair, now.at))?;
     Ok(decided.map(|(_, requeued)| requeued))
+}
+
+pub(super) fn hand_back(tables: &mut dyn Tables, asked: &HandBack, now: Moment) -> Outcome<bool> {
+    let HandBack { job, pair, seen_at } = *asked;
+    let named = Named { verb: "release", job, pair };
+    let rule = |job| transition::hand_back(job, &pair, seen_at, now.at);
+    let decided = attempt_verb(tables, named, now, rule)?;
+    Ok(decided.map(|(_, released)| released))
 }
 
 /// A verb and the attempt that it names.

@@ -37,6 +37,7 @@ fn add(wants: &mut Wants, command: &Command) {
         }
         Command::Fail(asked) => ends(wants, asked.job),
         Command::Release(asked) => ends(wants, asked.job),
+        Command::HandBack(asked) => ends(wants, asked.job),
         Command::Cancel(asked) => {
             ends(wants, asked.job);
             let scope = Scope::Job(asked.job);

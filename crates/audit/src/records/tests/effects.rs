@@ -2,7 +2,7 @@ use palisade_core::{
     HolderName, LeaseId, LockName, ObjectKey,
     history::{Subject, What},
     lease::Lease,
-    lock::{Holding, Lock, LockClose, LockGrant},
+    lock::{Holding, Lock, LockClose, LockGrant, Seats},
     object::{Content, Intent, LastWrite, NumberKind, Object},
 };
 
@@ -40,6 +40,7 @@ fn lock(fence: u64, token: Option<u64>) -> Lock {
         granted_at: Timestamp(1),
         waited_ms: 0,
         lease: Lease::granted(30_000, Moment { at: Timestamp(1), life: 1 }),
+        seats: Seats::default(),
     });
     Lock { name: lock_name(), fence: number(fence), holding, waiters: Vec::new() }
 }

@@ -100,6 +100,10 @@ fn request_id(person: usize) -> palisade_core::RequestId {
     format!("a{person}").parse().expect("a fine id")
 }
 
+fn lease_id(person: usize) -> LeaseId {
+    LeaseId(100 + person as u128)
+}
+
 fn lock_of(engine: &CrashEngine) -> Lock {
     engine.live.locks.get(&name()).map_or_else(|| Lock::new(name()), |lock| Lock::clone(lock))
 }
@@ -113,14 +117,15 @@ fn command(request: Request) -> Command {
                 ttl_ms: TTL_MS,
                 wait_ms: WAIT_MS[person],
                 request_id: request_id(person),
-                lease_id: LeaseId(100 + person as u128),
+                lease_id: lease_id(person),
                 alive_ms: ALIVE_MS[person],
             },
         }),
         Request::Renew(_, pair) => Command::RenewLock(RenewLock { name: name(), pair }),
         Request::Release(_, pair) => Command::ReleaseLock(ReleaseLock { name: name(), pair }),
         Request::Leave(person) => {
-            Command::LeaveLock(LeaveLock { name: name(), request_id: request_id(person) })
+            let (request_id, call) = (request_id(person), lease_id(person));
+            Command::LeaveLock(LeaveLock { name: name(), request_id, call })
         }
     }
 }

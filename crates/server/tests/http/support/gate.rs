@@ -1,5 +1,5 @@
-//! A store whose answers to claims and to requests for locks can be held back after their commit, and which can be made to
-//! fail.
+//! A store whose answers to claims and to requests for locks can be held back after their commit,
+//! and which can be made to fail. It counts what it was handed back.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,14 +17,26 @@ use tokio::sync::{broadcast, watch};
 /// The store, and the gate before its answers.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    store: MemoryStore,
+    store: Arc<dyn Store>,
     held: watch::Sender<Option<usize>>,
+    handed_back: watch::Sender<usize>,
     failure: Mutex<Option<Failure>>,
 }
 
 impl Gate {
     pub(crate) fn over(store: MemoryStore) -> Arc<Self> {
-        Arc::new(Self { store, held: watch::Sender::new(None), failure: Mutex::new(None) })
+        Self::around(Arc::new(store))
+    }
+
+    /// Before a store that others use as well, past this gate.
+    pub(crate) fn around(store: Arc<dyn Store>) -> Arc<Self> {
+        let (held, handed_back) = (watch::Sender::new(None), watch::Sender::new(0));
+        Arc::new(Self { store, held, handed_back, failure: Mutex::new(None) })
+    }
+
+    /// Waits until so many grants, or places in queues, were given back, or it was tried.
+    pub(crate) async fn until_handed_back(&self, count: usize) {
+        self.handed_back.subscribe().wait_for(|done| *done >= count).await.unwrap();
     }
 
     /// From now on answers to claims and to requests for locks are held back.
@@ -58,7 +70,11 @@ impl Store for Gate {
         let held =
             |command: &Command| matches!(command, Command::Claim(_) | Command::AcquireLock(_));
         let held = commands.iter().any(held);
+        let given =
+            |command: &&Command| matches!(command, Command::HandBack(_) | Command::LeaveLock(_));
+        let given = commands.iter().filter(given).count();
         let answers = self.store.execute(commands).await;
+        self.handed_back.send_modify(|done| *done += given);
         if held {
             self.held.send_if_modified(|held| {
                 *held = held.map(|count| count + 1);

@@ -6,7 +6,7 @@ use palisade_core::{Timestamp, history::What, lock::Acquired};
 
 use crate::{
     Store, StoreExt,
-    command::{LeaveLock, ReleaseLock, Submit},
+    command::{ReleaseLock, Submit},
     conformance::{
         Bench, ManualClock,
         bench::BEGINNING,
@@ -209,8 +209,6 @@ async fn waiters_of_a_server_that_died_are_passed_over() {
     one.store.run(ReleaseLock { name: name("door"), pair: held }).await.unwrap();
     let granted = hold(&one, "door", "here").await;
     assert!(granted.token > held.token);
-    let leave = LeaveLock { name: name("door"), request_id: "door-here".parse().unwrap() };
-    one.store.run(leave).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

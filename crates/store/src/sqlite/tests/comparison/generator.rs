@@ -16,8 +16,8 @@ use crate::{
     Failure,
     command::{
         Answer, BeginBlob, Cancel, Claim, Collect, Command, Complete, Fail, FinishBlob,
-        ForgetBlobs, Heartbeat, MarkCleared, Pin, Publish, PutObject, Release, ReleaseJobs, Retry,
-        Submit, Suspect,
+        ForgetBlobs, HandBack, Heartbeat, MarkCleared, Pin, Publish, PutObject, Release,
+        ReleaseJobs, Retry, Submit, Suspect,
     },
     conformance::bench::{capability, manifest, request, session, wish_for},
 };
@@ -270,7 +270,14 @@ impl Generator {
 
     fn release(&mut self) -> Command {
         let (job, pair) = self.named();
-        Command::Release(Release { job, pair })
+        match self.below(3) {
+            0 => {
+                // Seen before all that was renewed, or after it.
+                let seen_at = Timestamp(self.below(2) * Number::MAX.get());
+                Command::HandBack(HandBack { job, pair, seen_at })
+            }
+            _ => Command::Release(Release { job, pair }),
+        }
     }
 
     fn cancel(&mut self) -> Command {

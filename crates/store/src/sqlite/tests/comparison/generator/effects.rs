@@ -51,7 +51,8 @@ impl Generator {
             }
             9 => {
                 let (name, request_id) = self.wished();
-                Command::LeaveLock(LeaveLock { name, request_id })
+                let call = self.call();
+                Command::LeaveLock(LeaveLock { name, request_id, call })
             }
             10..=12 => self.put(),
             13..=14 => {
@@ -73,6 +74,11 @@ impl Generator {
         (name, request(&id))
     }
 
+    /// One of few, so that a call that leaves is now and then one that asked.
+    fn call(&mut self) -> LeaseId {
+        LeaseId(u128::from(self.below(3)) + 1_000)
+    }
+
     fn acquire(&mut self) -> Command {
         let (name, request_id) = self.wished();
         let wish = Acquire {
@@ -80,7 +86,7 @@ impl Generator {
             ttl_ms: 500 + self.below(3_000),
             wait_ms: self.below(3) * 2_500,
             request_id,
-            lease_id: LeaseId(u128::from(self.next())),
+            lease_id: self.call(),
             alive_ms: 1 + self.below(10_000),
         };
         Command::AcquireLock(AcquireLock { name, wish })
