@@ -70,11 +70,12 @@ fn jobs<'a>(client: &'a Client, overlay: &Overlay, questions: &mut Vec<Question<
             }
         }
     }
-    if !new.is_empty() {
-        questions.push(job::insert(client, &new));
-    }
+    // Changes first: a key has one live job, and a job ends before the next one has its key.
     if !changed.is_empty() {
         questions.push(job::update(client, &changed, versions));
+    }
+    if !new.is_empty() {
+        questions.push(job::insert(client, &new));
     }
     let granted = overlay.tokens.changes().filter(|(_, before, _)| before.is_none());
     let (tokens, of_jobs): (Vec<_>, Vec<_>) =

@@ -32,8 +32,10 @@ struct Cluster {
     system_id: Option<String>,
     /// Rises with each fail-over and each restore to a point in time.
     timeline: String,
-    /// When its server process started.
+    /// When its server process started, in seconds.
     started: String,
+    /// The database's number in it, and that of the table `meta`.
+    place: String,
 }
 
 /// What the database says of who wrote last.
@@ -42,6 +44,7 @@ struct Recorded {
     system_id: Option<String>,
     timeline: Option<String>,
     started: Option<String>,
+    place: Option<String>,
     /// Whether what is not logged is still there. The start time does not tell: where a single
     /// backend is killed, the server recovers from the crash and goes on as the same.
     whole: bool,
@@ -61,6 +64,9 @@ fn lost(cluster: &Cluster, recorded: &Recorded, seen: (u64, u64)) -> Option<&'st
     }
     if *timeline != cluster.timeline {
         return Some("the cluster is on another timeline than when it wrote here last");
+    }
+    if recorded.place.as_ref().is_some_and(|place| *place != cluster.place) {
+        return Some("the tables are a copy of those that were written last");
     }
     if recorded.counter < seen.0 || recorded.position < seen.1 {
         return Some("the database is older than what this server has seen of it");
@@ -86,6 +92,7 @@ impl Engine {
         lost(cluster, now, self.seen()).is_some()
             || now.timeline.as_ref() != Some(&cluster.timeline)
             || now.started.as_ref() != Some(&cluster.started)
+            || now.place.as_ref() != Some(&cluster.place)
             || !now.whole
     }
 
@@ -109,9 +116,9 @@ impl Engine {
             self.mind(client, Cause::Restart).await?;
         }
         let write = "UPDATE meta SET system_id = coalesce($1, system_id), timeline = $2, \
-                     started = $3";
-        let Cluster { system_id, timeline, started } = cluster;
-        client.execute(write, &[system_id, timeline, started]).await.map_err(fault)?;
+                     started = $3, place = $4";
+        let Cluster { system_id, timeline, started, place } = cluster;
+        client.execute(write, &[system_id, timeline, started, place]).await.map_err(fault)?;
         let alive = "INSERT INTO alive VALUES (1) ON CONFLICT DO NOTHING";
         client.execute(alive, &[]).await.map_err(fault)?;
         Ok(())
@@ -128,15 +135,18 @@ async fn cluster(client: &Client) -> Result<Cluster, Fault> {
     };
     // The timeline that is written now: the control file learns of it only at a checkpoint.
     let rest = "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8), \
-                pg_postmaster_start_time()::text";
+                extract(epoch FROM pg_postmaster_start_time())::text, \
+                (SELECT oid FROM pg_database WHERE datname = current_database()) || '/' || \
+                'meta'::regclass::oid";
     let row = client.query_one(rest, &[]).await.map_err(fault)?;
     let columns = Columns::new("cluster", &row);
-    Ok(Cluster { system_id, timeline: columns.get(0)?, started: columns.get(1)? })
+    let (timeline, started, place) = (columns.get(0)?, columns.get(1)?, columns.get(2)?);
+    Ok(Cluster { system_id, timeline, started, place })
 }
 
 async fn recorded(client: &Client) -> Result<Recorded, Fault> {
     let sql = "SELECT system_id, timeline, started, last_value, position, \
-               EXISTS (SELECT 1 FROM alive) FROM meta, counter, head";
+               EXISTS (SELECT 1 FROM alive), place FROM meta, counter, head";
     let row = client.query_one(sql, &[]).await.map_err(fault)?;
     let columns = Columns::new("meta", &row);
     Ok(Recorded {
@@ -144,6 +154,7 @@ async fn recorded(client: &Client) -> Result<Recorded, Fault> {
         timeline: columns.get(1)?,
         started: columns.get(2)?,
         whole: columns.get(5)?,
+        place: columns.get(6)?,
         counter: columns.unsigned(3)?,
         position: columns.unsigned(4)?,
     })

@@ -229,5 +229,14 @@ pub async fn raise_tokens(options: &PostgresOptions, by: u64) -> Result<u64, Ope
     let database = |source| OpenError::Database { place: place.clone(), source };
     let engine = engine(options).await?;
     let client = engine.writer().await.map_err(|trouble| database(as_fault(trouble)))?;
-    identity::raise_by(&client, by).await.map_err(database)
+    // Alone, or a number that is drawn meanwhile could be drawn again.
+    let failed = |trouble| database(as_fault(trouble));
+    life::begin_alone(&client).await.map_err(failed)?;
+    let raised = identity::raise_by(&client, by).await;
+    let (raised, done) = match raised {
+        Ok(standing) => (standing, Ok(())),
+        Err(fault) => (0, Err(fault)),
+    };
+    life::end_alone(&client, done).await.map_err(failed)?;
+    Ok(raised)
 }

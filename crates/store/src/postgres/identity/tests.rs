@@ -5,6 +5,7 @@ fn cluster() -> Cluster {
         system_id: Some("7301".to_owned()),
         timeline: "00000001".to_owned(),
         started: "monday".to_owned(),
+        place: "5/16402".to_owned(),
     }
 }
 
@@ -13,6 +14,7 @@ fn recorded() -> Recorded {
         system_id: Some("7301".to_owned()),
         timeline: Some("00000001".to_owned()),
         started: Some("sunday".to_owned()),
+        place: Some("5/16402".to_owned()),
         whole: true,
         counter: 100,
         position: 10,
@@ -26,7 +28,8 @@ fn a_restart_of_the_same_cluster_loses_nothing() {
 
 #[test]
 fn a_store_that_nobody_wrote_has_lost_nothing() {
-    let fresh = Recorded { system_id: None, timeline: None, started: None, ..recorded() };
+    let fresh =
+        Recorded { system_id: None, timeline: None, started: None, place: None, ..recorded() };
     assert_eq!(lost(&cluster(), &fresh, (0, 0)), None);
 }
 
@@ -36,6 +39,8 @@ fn another_cluster_another_timeline_and_an_older_copy_are_noticed() {
     assert!(lost(&other, &recorded(), (0, 0)).is_some());
     let failed_over = Cluster { timeline: "00000002".to_owned(), ..cluster() };
     assert!(lost(&failed_over, &recorded(), (0, 0)).is_some());
+    let copied = Cluster { place: "5/19077".to_owned(), ..cluster() };
+    assert!(lost(&copied, &recorded(), (0, 0)).is_some());
     assert!(lost(&cluster(), &recorded(), (101, 0)).is_some());
     assert!(lost(&cluster(), &recorded(), (0, 11)).is_some());
 }

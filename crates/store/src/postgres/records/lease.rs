@@ -24,15 +24,16 @@ macro_rules! select {
     };
 }
 
-/// Running jobs of some leases, in their order. One of which another transaction has the row is
-/// passed over.
+/// Running jobs of some leases, in their order, as many as are asked for. One of which another
+/// transaction has the row is passed over, and the next is taken instead.
 macro_rules! jobs_of {
-    ($leases:literal) => {
+    ($leases:literal, $limit:literal) => {
         concat!(
             "SELECT j.id, j.version, j.record, j.released FROM (SELECT l.job FROM leases l WHERE ",
             $leases,
             ") l CROSS JOIN LATERAL (SELECT id, version, record, released FROM jobs \
-             WHERE id = l.job AND state = 'running' FOR UPDATE SKIP LOCKED) j"
+             WHERE id = l.job AND state = 'running' FOR UPDATE SKIP LOCKED) j LIMIT ",
+            $limit
         )
     };
 }
@@ -53,20 +54,23 @@ pub(in crate::postgres) const LAPSED: &str = jobs_of!(
     "l.recipe = $1 AND l.definition = $2 AND l.deadline_ms <= $3::bigint AND NOT EXISTS ( \
         SELECT 1 FROM leases o WHERE o.job = l.job \
             AND (o.deadline_ms, o.token) > (l.deadline_ms, l.token)) \
-    ORDER BY l.deadline_ms, l.job LIMIT $4::bigint"
+    ORDER BY l.deadline_ms, l.job",
+    "$4::bigint"
 );
 /// The same of those whose time ends them.
 pub(in crate::postgres) const SPENT: &str = jobs_of!(
     "l.last_chance AND l.deadline_ms <= $1::bigint AND NOT EXISTS ( \
         SELECT 1 FROM leases o WHERE o.job = l.job AND o.deadline_ms > $1::bigint) \
-    ORDER BY l.deadline_ms, l.job LIMIT 1000"
+    ORDER BY l.deadline_ms, l.job",
+    "1000"
 );
 /// Jobs that may get a second attempt beside their only one.
 pub(in crate::postgres) const BACKUPS: &str = jobs_of!(
     "l.backup_at_ms IS NOT NULL AND l.backup_at_ms <= $3::bigint AND l.recipe = $1 \
         AND l.definition = $2 AND NOT EXISTS ( \
         SELECT 1 FROM leases o WHERE o.job = l.job AND o.token <> l.token) \
-    ORDER BY l.backup_at_ms, l.job LIMIT $4::bigint"
+    ORDER BY l.backup_at_ms, l.job",
+    "$4::bigint"
 );
 /// When the first lapses or may get a backup, apart from those that are here already.
 const NEXT: &str = "SELECT \

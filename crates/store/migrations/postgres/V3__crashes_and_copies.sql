@@ -3,3 +3,7 @@
 CREATE UNLOGGED TABLE alive (
     one integer PRIMARY KEY CHECK (one = 1)
 );
+
+-- The database and the table that this row was written to, as the cluster numbers them: a copy that
+-- was loaded into the same cluster has others.
+ALTER TABLE meta ADD COLUMN place text;
