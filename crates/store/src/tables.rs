@@ -49,6 +49,17 @@ pub enum Keeper {
     Object(Number),
 }
 
+/// Records that an operation is going to read one by one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ahead {
+    /// Jobs.
+    pub jobs: Vec<JobId>,
+    /// Fenced objects.
+    pub objects: Vec<ObjectKey>,
+    /// The newest generations of these digests.
+    pub blobs: Vec<Digest>,
+}
+
 /// The records inside one transaction. Every read sees the writes before it.
 ///
 /// The contract for implementors:
@@ -62,6 +73,11 @@ pub trait Tables:
 {
     /// Draws the next number.
     fn draw(&mut self) -> Result<Number, Fault>;
+
+    /// Told what will be read, a store that is far away asks for all of it together.
+    fn read_ahead(&mut self, _ahead: Ahead) -> Result<(), Fault> {
+        Ok(())
+    }
 
     /// A job's record.
     fn job(&mut self, id: JobId) -> Result<Option<Job>, Fault>;

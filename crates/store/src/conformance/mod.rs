@@ -10,6 +10,7 @@ pub mod claim;
 pub mod collect;
 pub mod fencing;
 pub mod finish;
+pub mod large;
 pub mod lease;
 pub mod listing;
 pub mod lock_requests;
@@ -47,6 +48,25 @@ pub async fn exercise<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
     effects(&make).await;
     collection(&make).await;
     notifications(&make).await;
+    many(&make).await;
+}
+
+async fn many<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {
+    behaviours! { make:
+        large:
+            a_job_that_many_wished_for_completes,
+            a_job_that_many_wished_for_is_cancelled,
+            a_job_that_many_wished_for_is_given_up_by_a_claim,
+            a_claim_of_many_asked_again_returns_them_all,
+            a_heartbeat_renews_many_and_hands_many_back,
+            a_session_with_many_leases_is_suspected,
+            many_lost_jobs_are_given_up_by_one_claim,
+            many_lost_jobs_are_given_up_by_one_tick,
+            many_publications_are_carried_out_at_once,
+            a_job_of_many_files_is_kept_and_let_go,
+            many_waiters_that_have_gone_are_passed_over_at_once,
+            a_holder_writes_many_objects;
+    }
 }
 
 async fn wishes<S: Store + 'static>(make: impl Fn(Arc<dyn Clock>) -> S) {

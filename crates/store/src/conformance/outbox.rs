@@ -38,7 +38,7 @@ pub fn endpoint(id: u64) -> Endpoint {
     }
 }
 
-async fn told<S: Store>(bench: &Bench<S>, id: u64) -> EndpointId {
+pub(super) async fn told<S: Store>(bench: &Bench<S>, id: u64) -> EndpointId {
     let created = bench.store.run(CreateEndpoint { endpoint: endpoint(id) }).await;
     created.expect("an endpoint is made").id
 }

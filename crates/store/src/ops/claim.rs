@@ -11,7 +11,7 @@ use crate::{
     command::{Claim, Claimed, Grant},
     fault::Fault,
     lease_book::Held,
-    tables::Tables,
+    tables::{Ahead, Tables},
 };
 
 use super::{Outcome, write};
@@ -113,6 +113,8 @@ fn asked_again(
     now: Moment,
 ) -> Outcome<Claimed> {
     let mut claimed = Claimed { grants: Vec::new(), again: true, lost: Vec::new(), next_at: None };
+    let jobs = before.iter().map(|(id, _)| *id).collect();
+    tables.read_ahead(Ahead { jobs, ..Ahead::default() })?;
     for (id, token) in before {
         let Some(job) = tables.job(id)? else { continue };
         let Some(attempt) = job.attempt(token) else { continue };

@@ -11,7 +11,7 @@ use palisade_core::{
 use crate::{
     command::{Collect, ForgetBlobs, MarkCleared, Places, ReleaseJobs, Released},
     fault::Fault,
-    tables::{Keeper, Tables},
+    tables::{Ahead, Keeper, Tables},
 };
 
 use super::Outcome;
@@ -117,6 +117,8 @@ pub(super) fn keep_again(tables: &mut dyn Tables, id: JobId) -> Result<Vec<Diges
     let needed = kept_by(&job).into_iter();
     let needed: Vec<_> =
         needed.filter(|(_, keeper)| matches!(keeper, Keeper::Output(_)) == is_complete).collect();
+    let blobs = needed.iter().map(|(digest, _)| *digest).collect();
+    tables.read_ahead(Ahead { blobs, ..Ahead::default() })?;
     let (mut present, mut missing) = (Vec::new(), Vec::new());
     for (digest, keeper) in needed {
         match super::submit::present(tables, digest)? {

@@ -12,7 +12,7 @@ use palisade_core::{
 use crate::{
     command::{Beats, Heartbeat},
     fault::Fault,
-    tables::Tables,
+    tables::{Ahead, Tables},
 };
 
 use super::{Outcome, write};
@@ -91,6 +91,8 @@ fn release_unknown(
         .filter(|token| !listed.contains(token))
         .filter_map(|token| held.get(token).cloned())
         .collect();
+    let jobs = unlisted.iter().map(|open| open.job).collect();
+    tables.read_ahead(Ahead { jobs, ..Ahead::default() })?;
     let mut released = Vec::new();
     for open in unlisted {
         let Some(job) = tables.job(open.job)? else { continue };

@@ -16,7 +16,7 @@ use palisade_core::{
 use crate::{
     command::{Projected, Publish},
     fault::Fault,
-    tables::{Keeper, Tables},
+    tables::{Ahead, Keeper, Tables},
 };
 
 use super::{Outcome, write};
@@ -26,6 +26,7 @@ pub(super) fn publish(tables: &mut dyn Tables, asked: Publish, now: Moment) -> O
     let mut due = tables.publications_due(asked.limit.saturating_add(1))?;
     let more = due.len() > asked.limit;
     due.truncate(asked.limit);
+    read_ahead(tables, &due)?;
     let mut carried_out = Vec::new();
     for (number, id) in due {
         match read(tables, id, number) {
@@ -42,6 +43,26 @@ pub(super) fn publish(tables: &mut dyn Tables, asked: Publish, now: Moment) -> O
         carried_out.push((id, number));
     }
     Ok(Ok(Projected { carried_out, more }))
+}
+
+/// The names that are due and what they will show, all together.
+fn read_ahead(tables: &mut dyn Tables, due: &[(Number, JobId)]) -> Result<(), Fault> {
+    let mut jobs: Vec<_> = due.iter().map(|(_, id)| *id).collect();
+    jobs.dedup();
+    tables.read_ahead(Ahead { jobs, ..Ahead::default() })?;
+    let mut ahead = Ahead::default();
+    for &(number, id) in due {
+        let job = match tables.job(id) {
+            Ok(Some(job)) => job,
+            // It is seen to when its turn comes.
+            Ok(None) | Err(Fault::Corrupt { .. }) => continue,
+            Err(fault) => return Err(fault),
+        };
+        ahead.objects.extend(job.publication_due(number).map(|(_, key)| key.clone()));
+        let outputs = job.completion.iter().flat_map(|completion| &completion.manifest.outputs);
+        ahead.blobs.extend(outputs.map(|output| output.digest));
+    }
+    tables.read_ahead(ahead)
 }
 
 /// The job and what the name shows now. None: there is nothing to carry out after all.

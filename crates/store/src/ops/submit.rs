@@ -14,7 +14,7 @@ use palisade_core::{
 use crate::{
     command::{Submit, Submitted},
     fault::Fault,
-    tables::{Keeper, Scope, Tables},
+    tables::{Ahead, Keeper, Scope, Tables},
 };
 
 use super::{Outcome, collect::keep_again, ledger::Request, write};
@@ -149,6 +149,8 @@ fn join(
 /// Whether every blob of a complete job is still there.
 fn is_whole(tables: &mut dyn Tables, job: &Job) -> Result<bool, Fault> {
     let outputs = job.completion.iter().flat_map(|completion| &completion.manifest.outputs);
+    let blobs = outputs.clone().map(|output| output.digest).collect();
+    tables.read_ahead(Ahead { blobs, ..Ahead::default() })?;
     for output in outputs {
         if present(tables, output.digest)?.is_none() {
             return Ok(false);

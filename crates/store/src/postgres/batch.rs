@@ -26,9 +26,12 @@ use super::{
 
 /// Tries of a batch while others are in the way. After them its commands run singly.
 const TRIES: u32 = 6;
-/// Rounds of fetching in one transaction. Each asks for more than the one before, so that even a
-/// claim that walks through a thousand spent jobs needs few.
-const ROUNDS_MAX: usize = 24;
+/// Rounds of fetching in one transaction. Few are needed, as what a command will want is guessed
+/// and what it wants of one kind is asked for in growing numbers; but a command that has to go from
+/// one record to the next is not refused for that, however many they are.
+const ROUNDS_MAX: usize = 10_000;
+/// Rounds that ask for the very same, of which nothing came.
+const STALLED_MAX: usize = 8;
 /// How old the clock's record may become while batches run, in ms.
 const RECORD_EVERY_MS: u64 = 1_000;
 
@@ -137,6 +140,7 @@ impl Engine {
         let mut overlay = Overlay::default();
         let mut wants = hints::of(commands);
         wants.learn(learned);
+        let (mut before, mut stalled) = (Wants::default(), 0);
         for round in 0..ROUNDS_MAX {
             let known = self.clock.now();
             let turn = if round == 0 { Turn::First } else { Turn::Later };
@@ -151,7 +155,12 @@ impl Engine {
                 }
                 return self.finish(client, overlay, answers, now).await;
             }
+            stalled = if missing == before { stalled + 1 } else { 0 };
+            if stalled >= STALLED_MAX {
+                return Err(Trouble::Again(format!("this did not come: {missing:?}")));
+            }
             tracing::trace!(round, ?missing, "more has to be fetched");
+            before = missing.clone();
             learned.learn(&missing);
             // The numbers are drawn anew after the last row was locked.
             let numbers = wants.numbers.max(missing.numbers);

@@ -34,7 +34,7 @@ impl OwnKey {
 }
 
 /// Rows to fetch. Each set is one statement.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(super) struct Wants {
     pub(super) jobs: BTreeSet<JobId>,

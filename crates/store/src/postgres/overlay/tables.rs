@@ -13,7 +13,7 @@ use palisade_core::{
 use crate::{
     command::Capability,
     fault::Fault,
-    tables::{HeldLeases, Keeper, Recorded, Scope, Tables},
+    tables::{Ahead, HeldLeases, Keeper, Recorded, Scope, Tables},
 };
 
 use super::{Keeping, Overlay, OwnKey, Place, Wants, Which, place_of, queue::Look};
@@ -60,9 +60,11 @@ impl Tables for Overlay {
     fn draw(&mut self) -> Result<Number, Fault> {
         let Some(number) = self.numbers.get(self.drawn).copied() else {
             // Each of the commands that come after it may need as many as a job that ends: one for
-            // what is said of it, and one for each endpoint that is told.
+            // what is said of it, and one for each endpoint that is told. And one command may need
+            // any number, for a job that hundreds wished for: so at least as many again.
             self.short += 1;
-            let more = self.drawn + self.short * (2 + self.outbox.endpoints_known());
+            let more = self.short * (2 + self.outbox.endpoints_known());
+            let more = self.drawn + more.max(self.drawn);
             return Err(self.miss(|wants| wants.numbers = wants.numbers.max(more)));
         };
         self.drawn += 1;
@@ -79,6 +81,22 @@ impl Tables for Overlay {
             });
         }
         Ok(number)
+    }
+
+    fn read_ahead(&mut self, ahead: Ahead) -> Result<(), Fault> {
+        let Ahead { mut jobs, mut objects, mut blobs } = ahead;
+        jobs.retain(|id| self.jobs.get(id).is_none());
+        objects.retain(|key| self.objects.get(key).is_none());
+        blobs.retain(|digest| self.newest_blobs.get(digest).is_none());
+        if jobs.is_empty() && objects.is_empty() && blobs.is_empty() {
+            return Ok(());
+        }
+        Err(self.miss(|wants| {
+            wants.jobs.extend(jobs.iter().copied());
+            wants.job_leases.extend(jobs);
+            wants.objects.extend(objects);
+            wants.blobs.extend(blobs);
+        }))
     }
 
     fn job(&mut self, id: JobId) -> Result<Option<Job>, Fault> {
