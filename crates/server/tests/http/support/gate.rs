@@ -8,7 +8,7 @@ use palisade_core::Timestamp;
 use palisade_store::{
     Failure, Store,
     command::{Answer, Command},
-    events::Batch,
+    events::{Announcer, Batch},
     memory::MemoryStore,
     query::{Query, View},
 };
@@ -20,11 +20,27 @@ pub(crate) struct Gate {
     store: MemoryStore,
     held: watch::Sender<Option<usize>>,
     failure: Mutex<Option<Failure>>,
+    /// What is told instead of what is committed.
+    instead: Option<Announcer>,
 }
 
 impl Gate {
     pub(crate) fn over(store: MemoryStore) -> Arc<Self> {
-        Arc::new(Self { store, held: watch::Sender::new(None), failure: Mutex::new(None) })
+        Arc::new(Self::with(store, None))
+    }
+
+    /// A store that tells nobody what it commits.
+    pub(crate) fn silent(store: MemoryStore) -> Arc<Self> {
+        Arc::new(Self::with(store, Some(Announcer::default())))
+    }
+
+    fn with(store: MemoryStore, instead: Option<Announcer>) -> Self {
+        Self { store, held: watch::Sender::new(None), failure: Mutex::new(None), instead }
+    }
+
+    /// Tells those who listen to a silent store that they missed something.
+    pub(crate) fn tell_of_a_gap(&self) {
+        self.instead.as_ref().expect("it is a silent one").announce_gap();
     }
 
     /// From now on answers to claims and to requests for locks are held back.
@@ -76,7 +92,7 @@ impl Store for Gate {
     }
 
     fn changes(&self) -> broadcast::Receiver<Batch> {
-        self.store.changes()
+        self.instead.as_ref().map_or_else(|| self.store.changes(), Announcer::listen)
     }
 
     fn now(&self) -> Timestamp {
