@@ -43,7 +43,10 @@ pub(crate) struct AddressSigner {
 #[derive(Debug, thiserror::Error)]
 pub enum ProveError {
     /// It lies, or it could not be tried what it does with conditions.
-    #[error("conditional writes: {0}; where a store has none, say so with ?conditional=off")]
+    #[error(
+        "conditional writes cannot be relied upon; where a store has none, say so with \
+         ?conditional=off"
+    )]
     Conditions(#[source] probe::ProbeError),
     /// An object could not be written, read and deleted.
     #[error("{store} could not be written to, read and deleted from")]

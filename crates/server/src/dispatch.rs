@@ -17,6 +17,10 @@ use crate::{app::App, duty::Duty};
 pub(crate) async fn tell_news(app: App, mut changes: broadcast::Receiver<Batch>) {
     loop {
         match changes.recv().await {
+            Ok(batch) if batch.is_empty() => {
+                tracing::warn!("the journal may be another one; everybody looks for themselves");
+                tell_all(&app).await;
+            }
             Ok(batch) => {
                 app.sessions.tell(&batch);
                 app.progress.forget(&batch);
@@ -28,16 +32,21 @@ pub(crate) async fn tell_news(app: App, mut changes: broadcast::Receiver<Batch>)
             }
             Err(broadcast::error::RecvError::Lagged(missed)) => {
                 tracing::warn!(missed, "fell behind the journal; everybody looks for themselves");
-                learn_holders(&app).await;
-                app.job_waits.tell_all();
-                app.lock_waits.tell_all();
-                app.publisher.tell_all();
-                app.claims.tell_all();
-                app.webhooks.look();
+                tell_all(&app).await;
             }
             Err(broadcast::error::RecvError::Closed) => return,
         }
     }
+}
+
+/// Something may have been missed: all look at the records.
+async fn tell_all(app: &App) {
+    learn_holders(app).await;
+    app.job_waits.tell_all();
+    app.lock_waits.tell_all();
+    app.publisher.tell_all();
+    app.claims.tell_all();
+    app.webhooks.look();
 }
 
 /// Learns who holds what, for the sessions' streams.

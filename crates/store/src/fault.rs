@@ -6,6 +6,9 @@ pub enum Fault {
     /// No room: the transaction was rolled back as a whole, perhaps with its neighbours.
     #[error("the disk is full")]
     Full(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The database can be read, and takes no writes now. Nothing was done.
+    #[error("the database takes no writes: {0}")]
+    ReadOnly(String),
     /// Reading or writing failed.
     #[error("the database failed")]
     Engine(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -42,7 +42,7 @@ pub(crate) async fn in_the_middle(flags: Vec<String>, crowd: Crowd, completed: u
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_somebody_did_to_the_database_is_found() {
-    let Some((stage, flags)) = three_servers().await else { return };
+    let Some((stage, flags)) = three_servers(&[]).await else { return };
     let crowd = Crowd::gather(&stage, 3).await;
     for client in crowd.work(1) {
         client.await.expect("no panic");

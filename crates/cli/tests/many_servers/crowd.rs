@@ -84,6 +84,13 @@ impl Crowd {
         }))
     }
 
+    /// The same, through one address alone.
+    pub(crate) fn at(self, url: &str) -> Self {
+        let mut common = Arc::into_inner(self.0).expect("nobody works yet");
+        common.urls = vec![url.to_owned()];
+        Self(Arc::new(common))
+    }
+
     /// Starts so many clients. Each ends when all jobs were said to be complete.
     pub(crate) fn work(&self, clients: usize) -> Vec<JoinHandle<()>> {
         (0..clients)

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stderr, reason = "a test says what it skipped, and what it saw")]
 
 mod audits;
+mod behind_nginx;
 #[path = "../common/mod.rs"]
 mod common;
 mod crowd;
@@ -15,14 +16,15 @@ use common::{PROGRAM, Stage, completed, engines::Shared};
 
 use crowd::Crowd;
 
-/// Three servers, and the flags that say what they share. None: it is not there, which the test says
-/// loudly.
-async fn three_servers() -> Option<(Stage, Vec<String>)> {
+/// Three servers with these flags, and all flags with those that say what they share. None: it is not
+/// there, which the test says loudly.
+async fn three_servers(more: &[&str]) -> Option<(Stage, Vec<String>)> {
     let Some(shared) = Shared::of_environment() else {
         eprintln!("SKIPPED: runs under scripts/with-cluster, as `make test` has it");
         return None;
     };
-    let flags = shared.flags();
+    let mut flags = shared.flags();
+    flags.extend(more.iter().map(|&flag| flag.to_owned()));
     let texts: Vec<_> = flags.iter().map(String::as_str).collect();
     let dir = tempfile::tempdir().expect("a temporary folder");
     Some((Stage::set_many(Path::new(PROGRAM), dir, 3, &texts).await, flags))
@@ -34,7 +36,7 @@ const CLIENTS: usize = 32;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_killed_every_second_and_a_database_that_crashes_lose_nothing() {
-    let Some((mut stage, flags)) = three_servers().await else { return };
+    let Some((mut stage, flags)) = three_servers(&[]).await else { return };
     let jobs =
         std::env::var("PALISADE_TEST_JOBS").map_or(JOBS, |text| text.parse().expect("number"));
     let crowd = Crowd::gather(&stage, jobs).await;
@@ -76,7 +78,7 @@ async fn all_is_done_once(stage: &Stage, crowd: &Crowd, jobs: u64) -> usize {
 
 #[tokio::test]
 async fn a_real_export_outlives_the_server_that_granted_it() {
-    let Some((mut stage, _)) = three_servers().await else { return };
+    let Some((mut stage, _)) = three_servers(&[]).await else { return };
     let clip = stage.clip("clip.mp4", 6).await;
     let worker = stage.worker("worker");
     let submitted = stage.submit("slow", &clip).await;
@@ -89,7 +91,7 @@ async fn a_real_export_outlives_the_server_that_granted_it() {
 /// A wait at one server hears of what was committed through another.
 #[tokio::test]
 async fn a_wait_at_one_server_ends_with_the_completion_at_another() {
-    let Some((stage, _)) = three_servers().await else { return };
+    let Some((stage, _)) = three_servers(&[]).await else { return };
     let crowd = Crowd::gather(&stage, 1).await;
     let url = format!("http://{}", stage.cluster.address_of(2));
     let elsewhere = palisade_api::Client::new(&url).expect("an address");

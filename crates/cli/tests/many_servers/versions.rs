@@ -19,7 +19,7 @@ const NEXT: &str = "BEGIN; \
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_schema_one_step_ahead_is_served_on_and_servers_are_replaced_under_load() {
-    let Some((mut stage, flags)) = three_servers().await else { return };
+    let Some((mut stage, flags)) = three_servers(&[]).await else { return };
     let crowd = Crowd::gather(&stage, JOBS).await;
     let working = crowd.work(8);
     let come_to = async |count: u64| {

@@ -185,6 +185,24 @@ async fn a_waiter_is_handed_the_lock_by_the_release_itself() {
     drop(carol);
 }
 
+/// After a fail-over that another server settled, say.
+#[tokio::test]
+async fn whoever_waits_looks_for_itself_when_the_journal_is_another_one() {
+    let clock = TestClock::new();
+    let gate = Gate::silent(MemoryStore::new(Arc::<TestClock>::clone(&clock)));
+    let blobs = Arc::new(MemoryBlobs::new());
+    let house = House::of(config(), Arc::<Gate>::clone(&gate), blobs, clock).await;
+    let held = house.client.acquire_lock(LOCK, &wish("alice", 0)).await.unwrap();
+    let client = house.client.clone();
+    let bob = tokio::spawn(async move { client.acquire_lock(LOCK, &wish("bob", 600_000)).await });
+    until_waiting(&house, &["bob"]).await;
+    house.until_metric("palisade_lock_waiters", 1).await;
+    house.client.release_lock(LOCK, &pair(&held)).await.unwrap();
+    gate.tell_of_a_gap();
+    let limit = std::time::Duration::from_mins(1);
+    tokio::time::timeout(limit, bob).await.expect("he looks").unwrap().expect("it is his");
+}
+
 #[tokio::test]
 async fn a_wish_that_has_lapsed_is_told_so_and_never_granted() {
     let house = House::start().await;

@@ -1,5 +1,6 @@
 //! Where the database is: the URL, and how the way there is secured.
 
+mod hosts;
 mod tls;
 
 use std::{path::PathBuf, time::Duration};
@@ -9,6 +10,8 @@ use tokio_postgres::{
     tls::MakeTlsConnect,
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
+
+pub(super) use hosts::{Connector, PATIENCE, Purpose};
 
 /// Why a URL was not understood, or cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +27,7 @@ pub enum AddressError {
         source: tokio_postgres::Error,
     },
     /// A parameter with a value that is not known.
-    #[error("{name}={value} in the store's URL: must be one of {allowed}")]
+    #[error("{name}={value} in the store's URL: must be {allowed}")]
     Parameter {
         /// The parameter.
         name: &'static str,
@@ -56,6 +59,7 @@ enum Verify {
 #[derive(Clone)]
 pub struct Address {
     pub(super) config: tokio_postgres::Config,
+    hosts: hosts::Hosts,
     tls: Tls,
 }
 
@@ -85,23 +89,35 @@ impl std::fmt::Debug for Address {
     }
 }
 
-const MODES: &str = "disable, prefer, require, verify-full";
+const MODES: &str = "one of disable, prefer, require, verify-full";
+const SESSIONS: &str = "one of any, read-write, read-only";
 
 impl Address {
     /// Reads a URL: `postgres://user@host:port/database?sslmode=verify-full`, or
     /// `postgres:///database?host=/folder/of/the/socket`.
+    ///
+    /// Several hosts are separated by commas, in either place; each connection goes to the first
+    /// that takes writes, unless it is for reading alone and `target_session_attrs` says otherwise.
     ///
     /// Beside what the driver knows: `sslmode=verify-full` (the certificate and its name are
     /// verified; `require` encrypts alone, as everywhere with PostgreSQL) and `sslrootcert`, a
     /// file of certificates to trust instead of the machine's; with it, `require` verifies too.
     pub fn parse(url: &str) -> Result<Self, AddressError> {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
-        let (mut mode, mut roots, mut kept) = (None, None, Vec::new());
+        let (mut mode, mut roots, mut kept) = (None, None, Vec::<String>::new());
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             match parameter.split_once('=') {
                 Some(("sslmode", value)) => mode = Some(value.to_owned()),
                 Some(("sslrootcert", value)) => roots = Some(PathBuf::from(value)),
-                _ => kept.push(parameter),
+                Some(("host", value)) => kept.extend(each_host(value)),
+                Some(("target_session_attrs", value))
+                    if !["any", "read-write", "read-only"].contains(&value) =>
+                {
+                    let value = value.to_owned();
+                    let name = "target_session_attrs";
+                    return Err(AddressError::Parameter { name, value, allowed: SESSIONS });
+                }
+                _ => kept.push(parameter.to_owned()),
             }
         }
         let plain = format!("{base}?{}", kept.join("&"));
@@ -120,24 +136,22 @@ impl Address {
         };
         // What leaves this machine is encrypted; a socket's folder has rights of its own.
         let local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
-        config
-            .ssl_mode(if local { SslMode::Disable } else { ssl })
-            .application_name("palisade")
-            .connect_timeout(Duration::from_secs(5))
-            // A host that vanished is noticed, whichever side is talking.
-            .tcp_user_timeout(Duration::from_secs(10))
-            .keepalives_idle(Duration::from_secs(10))
-            .keepalives_interval(Duration::from_secs(3))
-            .keepalives_retries(3);
+        settle(&mut config, if local { SslMode::Disable } else { ssl });
         let tls = match verify {
             Verify::Nothing => tls::encrypted(),
             Verify::Full => tls::verified(roots.as_deref())?,
         };
-        Ok(Self { config, tls: Tls(MakeRustlsConnect::new(tls)) })
+        let hosts = hosts::Hosts::of(&config)?;
+        Ok(Self { config, hosts, tls: Tls(MakeRustlsConnect::new(tls)) })
     }
 
     pub(super) fn tls(&self) -> Tls {
         self.tls.clone()
+    }
+
+    /// How long a connection may take in all, beyond what it takes to one host.
+    pub(super) fn more_time(&self) -> Duration {
+        self.hosts.more_time()
     }
 
     /// The database, for messages: no password is in it.
@@ -147,6 +161,25 @@ impl Address {
         let name = self.config.get_dbname().unwrap_or("(its user's)");
         format!("{name} at {}", hosts.join(", "))
     }
+}
+
+/// What is so for each connection, to whichever host.
+fn settle(config: &mut tokio_postgres::Config, ssl: SslMode) {
+    config
+        .ssl_mode(ssl)
+        .application_name("palisade")
+        .connect_timeout(PATIENCE)
+        // A host that vanished is noticed, whichever side is talking.
+        .tcp_user_timeout(Duration::from_secs(10))
+        .keepalives_idle(Duration::from_secs(10))
+        .keepalives_interval(Duration::from_secs(3))
+        .keepalives_retries(3);
+}
+
+/// The driver takes one host from a parameter, where PostgreSQL's own clients take several.
+fn each_host(value: &str) -> Vec<String> {
+    let value = value.replace("%2C", ",").replace("%2c", ",");
+    value.split(',').map(|host| format!("host={host}")).collect()
 }
 
 /// A URL for messages.

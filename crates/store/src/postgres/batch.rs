@@ -91,6 +91,14 @@ impl Engine {
 
     /// Runs commands in one transaction, again and again while others are in the way.
     async fn together(&self, commands: &[Command]) -> Result<Batch, Trouble> {
+        let done = self.until_it_is_done(commands).await;
+        if done.as_ref().is_err_and(Trouble::is_read_only) {
+            self.look_elsewhere();
+        }
+        done
+    }
+
+    async fn until_it_is_done(&self, commands: &[Command]) -> Result<Batch, Trouble> {
         let mut learned = Wants::default();
         let mut tries = 0;
         loop {
@@ -221,6 +229,6 @@ impl Engine {
 
 /// Whether the database is away as a whole: then there is no use in asking again singly.
 fn is_away(fault: &Fault) -> bool {
-    let Fault::Engine(error) = fault else { return false };
+    let Fault::Engine(error) = fault else { return matches!(fault, Fault::ReadOnly(_)) };
     error.downcast_ref::<tokio_postgres::Error>().is_none_or(|error| error.as_db_error().is_none())
 }

@@ -4,7 +4,9 @@ use std::sync::atomic::AtomicU64;
 
 use deadpool_postgres::{Client, Object, Pool};
 
-use super::{busy::Busy, clock::DatabaseClock, news::News, session, trouble::Trouble};
+use super::{
+    busy::Busy, clock::DatabaseClock, identity::Known, news::News, session, trouble::Trouble,
+};
 
 /// What each connection is told first. A server that stops in the middle of a transaction keeps
 /// its rows from others for five seconds, no more; whoever waits for them waits longer than that.
@@ -26,6 +28,8 @@ pub(super) struct Engine {
     /// The highest number that was committed here.
     pub(super) highest: AtomicU64,
     pub(super) news: News,
+    /// The cluster that a connection led to last.
+    pub(super) known: Known,
 }
 
 impl Engine {
@@ -48,6 +52,14 @@ impl Engine {
         let client = Busy::new(client);
         self.make_ready(&client).await?;
         Ok(client.done())
+    }
+
+    /// Leaves a database that takes no writes any more, though its connections are whole: each is
+    /// made again, and goes to another host of the address where there is one.
+    pub(super) fn look_elsewhere(&self) {
+        drop(self.writers.retain(|_, _| false));
+        drop(self.readers.retain(|_, _| false));
+        self.news.look_elsewhere();
     }
 
     async fn make_ready(&self, client: &Client) -> Result<(), Trouble> {

@@ -7,7 +7,7 @@
 //! 2^32, which no store draws in the time that a loss can reach back. Old pairs stay harmless
 //! beyond that: their lease ids are random, and a pair is both.
 
-use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError, atomic::Ordering};
 
 use deadpool_postgres::Client;
 use palisade_core::Number;
@@ -52,6 +52,20 @@ struct Recorded {
     position: u64,
 }
 
+/// The cluster that this server knows. Another server may have settled a fail-over before this one
+/// noticed: then the database looks as it should, and what was told here is of another history.
+#[derive(Debug, Default)]
+pub(super) struct Known(Mutex<Option<Cluster>>);
+
+impl Known {
+    /// Takes in where a connection led. Answers whether that is elsewhere than before.
+    fn moved_to(&self, cluster: &Cluster) -> bool {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = known.replace(cluster.clone());
+        before.is_some_and(|before| before != *cluster)
+    }
+}
+
 /// Why numbers may have been lost.
 fn lost(cluster: &Cluster, recorded: &Recorded, seen: (u64, u64)) -> Option<&'static str> {
     // A store that nobody has written yet.
@@ -78,14 +92,21 @@ impl Engine {
     /// Looks at a new connection's cluster. Where it is not as it was, whatever has to be done is
     /// done before the connection is used.
     pub(super) async fn vet(&self, client: &Client) -> Result<(), Trouble> {
-        let cluster = cluster(client).await.map_err(Trouble::Fault)?;
-        let recorded = recorded(client).await.map_err(Trouble::Fault)?;
-        if !self.differs(&cluster, &recorded) {
-            return Ok(());
+        if let Some(why) = takes_no_writes(client).await.map_err(Trouble::Fault)? {
+            return Err(Trouble::Fault(Fault::ReadOnly(why.to_owned())));
         }
-        life::begin_alone(client).await?;
-        let done = self.settle(client, &cluster).await;
-        life::end_alone(client, done).await
+        let cluster = cluster(client).await.map_err(Trouble::Fault)?;
+        let now = recorded(client).await.map_err(Trouble::Fault)?;
+        if self.differs(&cluster, &now) {
+            life::begin_alone(client).await?;
+            let done = self.settle(client, &cluster).await;
+            life::end_alone(client, done).await?;
+        }
+        if self.known.moved_to(&cluster) {
+            let now = recorded(client).await.map_err(Trouble::Fault)?;
+            self.news.restored(now.position);
+        }
+        Ok(())
     }
 
     fn differs(&self, cluster: &Cluster, now: &Recorded) -> bool {
@@ -123,6 +144,20 @@ impl Engine {
         client.execute(alive, &[]).await.map_err(fault)?;
         Ok(())
     }
+}
+
+/// Why nothing can be written along a connection, if that is so.
+pub(super) async fn takes_no_writes(
+    client: &tokio_postgres::Client,
+) -> Result<Option<&'static str>, Fault> {
+    let sql = "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'";
+    let row = client.query_one(sql, &[]).await.map_err(fault)?;
+    let columns = Columns::new("recovery", &row);
+    Ok(match (columns.get(0)?, columns.get(1)?) {
+        (true, _) => Some("it is a standby, still in recovery"),
+        (false, true) => Some("it was set to be read-only"),
+        (false, false) => None,
+    })
 }
 
 async fn cluster(client: &Client) -> Result<Cluster, Fault> {

@@ -24,7 +24,12 @@ use crate::{
     fault::Fault,
 };
 
-use super::{address::Address, engine::Engine, reading, values::fault};
+use super::{
+    address::{Address, Purpose},
+    engine::Engine,
+    reading,
+    values::fault,
+};
 
 /// How often the journal is read though nobody said that there is something.
 const POLL: Duration = Duration::from_secs(1);
@@ -55,6 +60,8 @@ pub(super) struct News {
     look: Notify,
     /// Others should look.
     tell_others: Notify,
+    /// Notifications are to be had elsewhere.
+    elsewhere: Notify,
     /// Whether other servers are there.
     pub(super) others: AtomicBool,
 }
@@ -76,9 +83,15 @@ impl News {
         told.last = told.last.max(position);
     }
 
-    /// The journal is an older one, which ends here.
+    /// The journal may be another one, which ends here: whoever listens looks for itself.
     pub(super) fn restored(&self, position: u64) {
         *self.told() = Told { last: position, early: BTreeMap::new() };
+        self.announcer.announce_gap();
+    }
+
+    /// The database that notified takes no writes any more.
+    pub(super) fn look_elsewhere(&self) {
+        self.elsewhere.notify_one();
     }
 
     /// Entries of our own were committed, after a position.
@@ -170,7 +183,7 @@ pub(super) async fn hear(engine: Arc<Engine>, address: Address) {
 }
 
 async fn hear_once(engine: &Engine, address: &Address) -> Result<(), Fault> {
-    let (client, mut connection) = address.config.connect(address.tls()).await.map_err(fault)?;
+    let (client, mut connection) = address.connect(Purpose::Write).await.map_err(fault)?;
     let heard = std::future::poll_fn(|context| {
         loop {
             match std::task::ready!(connection.poll_message(context)) {
@@ -194,6 +207,7 @@ async fn hear_once(engine: &Engine, address: &Address) -> Result<(), Fault> {
     tokio::select! {
         ended = heard => ended,
         failed = tell => failed,
+        () = engine.news.elsewhere.notified() => Ok(()),
     }
 }
 

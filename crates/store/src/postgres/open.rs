@@ -8,7 +8,7 @@ use palisade_core::clock::Clock;
 use crate::fault::Fault;
 
 use super::{
-    address::{Address, AddressError},
+    address::{Address, AddressError, Connector, Purpose},
     clock::{DatabaseClock, TimeSource},
     engine::Engine,
     identity, life,
@@ -86,6 +86,17 @@ pub enum OpenError {
         /// The one that is read here.
         known: i64,
     },
+    /// Nothing can be written there now.
+    #[error(
+        "the database {place} takes no writes: {why}; wait until one of its hosts does, or promote \
+         a standby"
+    )]
+    ReadOnly {
+        /// The database.
+        place: String,
+        /// Whether it is a standby, or was set so.
+        why: &'static str,
+    },
     /// The database could not be reached or read.
     #[error("the database {place} cannot be used")]
     Database {
@@ -101,13 +112,14 @@ pub(super) async fn engine(options: &PostgresOptions) -> Result<Engine, OpenErro
     let place = options.address.shown();
     let database = |source| OpenError::Database { place: place.clone(), source };
     migrate(&options.address).await?;
-    let pool = |size| pool(&options.address, size).map_err(&database);
+    let pool = |size| pool(&options.address, Purpose::Write, size).map_err(&database);
     let engine = Engine {
         writers: pool(options.writers)?,
         readers: pool(options.readers)?,
         clock: DatabaseClock::new(Arc::clone(&options.clock), options.time),
         highest: AtomicU64::new(0),
         news: News::default(),
+        known: identity::Known::default(),
     };
     start(&engine).await.map_err(|trouble| database(as_fault(trouble)))?;
     Ok(engine)
@@ -142,14 +154,15 @@ fn as_fault(trouble: Trouble) -> Fault {
     }
 }
 
-pub(super) fn pool(address: &Address, size: usize) -> Result<Pool, Fault> {
+pub(super) fn pool(address: &Address, purpose: Purpose, size: usize) -> Result<Pool, Fault> {
     let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-    let manager = Manager::from_config(address.config.clone(), address.tls(), recycling);
+    let connector = Connector { address: address.clone(), purpose };
+    let manager = Manager::from_connect(address.config.clone(), connector, recycling);
     let built = Pool::builder(manager)
         .max_size(size)
         .runtime(Runtime::Tokio1)
         .wait_timeout(Some(WAIT))
-        .create_timeout(Some(WAIT))
+        .create_timeout(Some(WAIT + address.more_time()))
         .build();
     built.map_err(|error| Fault::Engine(error.into()))
 }
@@ -160,10 +173,13 @@ pub(super) fn pool(address: &Address, size: usize) -> Result<Pool, Fault> {
 async fn migrate(address: &Address) -> Result<(), OpenError> {
     let place = address.shown();
     let database = |source| OpenError::Database { place: place.clone(), source };
-    let connected = address.config.connect(address.tls()).await;
+    let connected = address.connect(Purpose::Write).await;
     let (mut client, connection) = connected.map_err(fault).map_err(database)?;
     let driver = tokio::spawn(connection);
     let migrated = async {
+        if let Some(why) = identity::takes_no_writes(&client).await.map_err(database)? {
+            return Err(OpenError::ReadOnly { place: place.clone(), why });
+        }
         // Held until the connection ends, which is when this function does.
         let alone = format!(
             "SET lock_timeout = '60s'; SET client_min_messages = warning; \

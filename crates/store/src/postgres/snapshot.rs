@@ -22,7 +22,7 @@ use crate::{
 };
 
 use super::{
-    address::Address,
+    address::{Address, Purpose},
     open::{self, OpenError},
     reading::{self, BEGIN, NEWEST_BLOB, select},
     records::{blob, job, lock, object, outbox},
@@ -61,7 +61,7 @@ impl PostgresSnapshot {
     pub async fn open(address: &Address) -> Result<Self, OpenError> {
         let place = address.shown();
         let database = |source| OpenError::Database { place: place.clone(), source };
-        let pool = open::pool(address, 1).map_err(database)?;
+        let pool = open::pool(address, Purpose::Read, 1).map_err(database)?;
         let unreachable = |error: deadpool_postgres::PoolError| Fault::Engine(error.into());
         let client = pool.get().await.map_err(unreachable).map_err(database)?;
         client.batch_execute(BEGIN).await.map_err(fault).map_err(database)?;

@@ -28,6 +28,9 @@ pub(super) async fn keep_time(engine: Arc<Engine>, id: String) {
         drop(engine.apply_batch(vec![Command::Tick]).await);
         if let Err(trouble) = be_present(&engine, &id, ticks).await {
             tracing::warn!(?trouble, "the other servers cannot be looked at now");
+            if trouble.is_read_only() {
+                engine.look_elsewhere();
+            }
         }
         ticks = ticks.wrapping_add(1);
         tokio::time::sleep(EVERY).await;

@@ -43,6 +43,11 @@ impl Trouble {
         Self::Fault(Fault::Engine(error.into()))
     }
 
+    /// Whether it is another host's turn: this one takes no writes.
+    pub(super) fn is_read_only(&self) -> bool {
+        matches!(self, Self::Fault(Fault::ReadOnly(_)))
+    }
+
     /// What whoever asked is told.
     pub(super) fn failure(&self) -> Failure {
         match self {

@@ -36,6 +36,9 @@ pub(super) fn json(value: &impl Serialize) -> String {
 pub(super) fn fault(error: tokio_postgres::Error) -> Fault {
     match error.code() {
         Some(code) if *code == SqlState::DISK_FULL => Fault::Full(error.into()),
+        Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
+            Fault::ReadOnly(error.as_db_error().map_or_else(String::new, |it| it.message().into()))
+        }
         _ => Fault::Engine(error.into()),
     }
 }

@@ -8,7 +8,7 @@ use palisade_core::Timestamp;
 use palisade_store::{
     Failure, Store,
     command::{Answer, Command},
-    events::Batch,
+    events::{Announcer, Batch},
     memory::MemoryStore,
     query::{Query, View},
 };
@@ -21,6 +21,8 @@ pub(crate) struct Gate {
     held: watch::Sender<Option<usize>>,
     handed_back: watch::Sender<usize>,
     failure: Mutex<Option<Failure>>,
+    /// What is told instead of what is committed.
+    instead: Option<Announcer>,
 }
 
 impl Gate {
@@ -30,13 +32,27 @@ impl Gate {
 
     /// Before a store that others use as well, past this gate.
     pub(crate) fn around(store: Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self::with(store, None))
+    }
+
+    /// A store that tells nobody what it commits.
+    pub(crate) fn silent(store: MemoryStore) -> Arc<Self> {
+        Arc::new(Self::with(Arc::new(store), Some(Announcer::default())))
+    }
+
+    fn with(store: Arc<dyn Store>, instead: Option<Announcer>) -> Self {
         let (held, handed_back) = (watch::Sender::new(None), watch::Sender::new(0));
-        Arc::new(Self { store, held, handed_back, failure: Mutex::new(None) })
+        Self { store, held, handed_back, failure: Mutex::new(None), instead }
     }
 
     /// Waits until so many grants, or places in queues, were given back, or it was tried.
     pub(crate) async fn until_handed_back(&self, count: usize) {
         self.handed_back.subscribe().wait_for(|done| *done >= count).await.unwrap();
+    }
+
+    /// Tells those who listen to a silent store that they missed something.
+    pub(crate) fn tell_of_a_gap(&self) {
+        self.instead.as_ref().expect("it is a silent one").announce_gap();
     }
 
     /// From now on answers to claims and to requests for locks are held back.
@@ -92,7 +108,7 @@ impl Store for Gate {
     }
 
     fn changes(&self) -> broadcast::Receiver<Batch> {
-        self.store.changes()
+        self.instead.as_ref().map_or_else(|| self.store.changes(), Announcer::listen)
     }
 
     fn now(&self) -> Timestamp {

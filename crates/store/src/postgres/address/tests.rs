@@ -1,4 +1,4 @@
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 use super::{Address, AddressError};
 
@@ -36,4 +36,51 @@ fn a_password_is_in_no_message() {
     assert!(!wrong.to_string().contains("secret"), "{wrong}");
     let right = Address::parse("postgres://me:secret@host/d").unwrap();
     assert!(!format!("{right:?} {}", right.shown()).contains("secret"), "{right:?}");
+}
+
+#[test]
+fn several_hosts_stand_in_either_place_each_with_its_port() {
+    let hosts = |url| Address::parse(url).unwrap().config.get_hosts().to_vec();
+    let folders = [Host::Unix("/a".into()), Host::Unix("/b".into())];
+    assert_eq!(hosts("postgres:///d?host=/a,/b"), folders);
+    assert_eq!(hosts("postgres:///d?host=%2Fa%2c%2Fb&user=u"), folders);
+    assert_eq!(hosts("postgres:///d?host=/a&host=/b"), folders);
+    let names = [Host::Tcp("one".into()), Host::Tcp("two".into())];
+    assert_eq!(hosts("postgres://u@one:5432,two:5433/d"), names);
+    assert_eq!(hosts("postgres:///d?host=one,two&port=5432,5433"), names);
+    let few = Address::parse("postgres:///d?host=a,b,c&port=1,2").unwrap_err();
+    assert!(few.to_string().contains("port"), "{few}");
+    let many = Address::parse("postgres:///d?host=a,b&hostaddr=127.0.0.1").unwrap_err();
+    assert!(many.to_string().contains("hostaddr"), "{many}");
+}
+
+#[test]
+fn each_of_several_hosts_gets_all_that_the_address_says() {
+    let url = "postgres://me:secret@one:1,two:2/d?sslmode=require&options=-cx%3Dy\
+               &target_session_attrs=read-only&channel_binding=require";
+    let address = Address::parse(url).unwrap();
+    let config = &address.config;
+    let each = address.hosts.each();
+    assert_eq!(each.len(), 2);
+    for (one, (host, port)) in each.iter().zip([("one", 1), ("two", 2)]) {
+        assert_eq!(
+            (one.get_hosts(), one.get_ports()),
+            (&[Host::Tcp(host.into())][..], &[port][..])
+        );
+        assert_eq!(one.get_target_session_attrs(), TargetSessionAttrs::ReadOnly);
+        // The rest is the same, whatever the driver learns to know.
+        let shown = |config: &tokio_postgres::Config| {
+            let shown = format!("{config:?}");
+            let (before, rest) = shown.split_once(" host:").unwrap();
+            (before.to_owned(), rest.split_once(" connect_timeout:").unwrap().1.to_owned())
+        };
+        assert_eq!(shown(one), shown(config));
+        assert_eq!(one.get_password(), Some(&b"secret"[..]));
+    }
+}
+
+#[test]
+fn what_a_session_must_be_is_one_of_three() {
+    let wrong = Address::parse("postgres://u@h/d?target_session_attrs=primary").unwrap_err();
+    assert!(wrong.to_string().contains("read-write"), "{wrong}");
 }

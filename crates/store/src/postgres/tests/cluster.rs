@@ -23,6 +23,8 @@ use crate::postgres::{Address, PostgresOptions, PostgresStore, TimeSource};
 
 /// How long the server may take to come up.
 const LIMIT: Duration = Duration::from_mins(1);
+const READY: &str = "ready to accept connections";
+const READY_TO_READ: &str = "ready to accept read-only connections";
 
 /// A running server. Dropped, it ends.
 pub(crate) struct Cluster {
@@ -31,6 +33,8 @@ pub(crate) struct Cluster {
     ids: Option<(u32, u32)>,
     settings: Vec<String>,
     databases: AtomicU64,
+    /// What its log says last when it comes up.
+    ready: &'static str,
 }
 
 impl Cluster {
@@ -40,13 +44,8 @@ impl Cluster {
     }
 
     pub(crate) fn with(settings: &[&str]) -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let ids = geteuid().is_root().then(|| ids_of("postgres"));
-        if let Some((uid, gid)) = ids {
-            chown(home.path(), Some(uid), Some(gid)).unwrap();
-        }
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
-        let mut cluster = Self { server: None, home, ids, settings, databases: AtomicU64::new(0) };
+        let mut cluster = Self::nowhere(settings, READY);
         let data = cluster.data();
         let mut initdb = cluster.command("initdb");
         initdb.arg("-D").arg(data);
@@ -55,6 +54,42 @@ impl Cluster {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         cluster.go_on();
         cluster
+    }
+
+    fn nowhere(settings: Vec<String>, ready: &'static str) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let ids = geteuid().is_root().then(|| ids_of("postgres"));
+        if let Some((uid, gid)) = ids {
+            chown(home.path(), Some(uid), Some(gid)).unwrap();
+        }
+        Self { server: None, home, ids, settings, databases: AtomicU64::new(0), ready }
+    }
+
+    /// A hot standby to which this one streams.
+    pub(crate) fn standby(&self) -> Self {
+        let mut standby = Self::nowhere(self.settings.clone(), READY_TO_READ);
+        let mut backup = standby.command("pg_basebackup");
+        backup.arg("-D").arg(standby.data()).arg("-h").arg(self.home.path());
+        backup.args(["-U", "postgres", "-R", "-X", "stream", "-c", "fast", "--no-sync"]);
+        let output = backup.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        standby.go_on();
+        standby
+    }
+
+    /// Makes a standby a primary.
+    pub(crate) async fn promote(&mut self) {
+        assert_eq!(self.ask("postgres", "SELECT pg_promote()::text").await, "true");
+        self.ready = READY;
+    }
+
+    /// Waits until a standby has all that is written here by now.
+    pub(crate) async fn replicated_to(&self, standby: &Self) {
+        let written = self.ask("postgres", "SELECT pg_current_wal_lsn()::text").await;
+        let sql = format!("SELECT (pg_last_wal_replay_lsn() >= '{written}')::text");
+        while standby.ask("postgres", &sql).await != "true" {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -117,7 +152,7 @@ impl Cluster {
         self.server = Some(child);
         loop {
             let line = lines.recv_timeout(LIMIT).expect("the server comes up");
-            if line.contains("ready to accept connections") {
+            if line.contains(self.ready) {
                 return;
             }
         }
@@ -146,6 +181,17 @@ impl Cluster {
         client.batch_execute(sql).await.unwrap();
         drop(client);
         driver.await.unwrap().unwrap();
+    }
+
+    /// Asks for one text.
+    pub(crate) async fn ask(&self, database: &str, sql: &str) -> String {
+        let address = self.address(database);
+        let (client, connection) = address.config.connect(address.tls()).await.unwrap();
+        let driver = tokio::spawn(connection);
+        let text = client.query_one(sql, &[]).await.unwrap().get(0);
+        drop(client);
+        driver.await.unwrap().unwrap();
+        text
     }
 
     /// An empty database.

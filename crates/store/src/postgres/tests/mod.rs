@@ -10,6 +10,7 @@ mod notified;
 mod plans;
 mod renewals;
 mod servers;
+mod standby;
 mod stopped;
 mod tls;
 mod under_a_grant;
