@@ -65,7 +65,12 @@ fn code(error: &anyhow::Error, problem: Option<&Problem>) -> u8 {
     let unreachable = error.chain().any(|cause| {
         matches!(
             cause.downcast_ref::<ClientError>(),
-            Some(ClientError::Unreachable { .. } | ClientError::Unknown { .. })
+            Some(
+                ClientError::Unreachable { .. }
+                    | ClientError::Unknown { .. }
+                    // What stands before a server that is away: a proxy, a balancer.
+                    | ClientError::Foreign { status: 500.., .. }
+            )
         )
     });
     if unreachable { UNREACHABLE } else { USAGE }

@@ -77,7 +77,7 @@ impl Client {
     /// Asks whether a blob is there, and keeps it if it is. If not, it may be written to the
     /// generation that is answered, by who sees the blobs' place.
     pub async fn pin(&self, digest: Digest, purpose: &Upload) -> Result<PinResponse, ClientError> {
-        self.post(&format!("/blobs/{digest}/pin"), &purpose.pin()).await
+        self.post_again(&format!("/blobs/{digest}/pin"), &purpose.pin()).await
     }
 
     /// Says that a blob was written to its place.
@@ -86,7 +86,7 @@ impl Client {
         digest: Digest,
         written: &FinishRequest,
     ) -> Result<BlobView, ClientError> {
-        self.post(&format!("/blobs/{digest}/finish"), written).await
+        self.post_again(&format!("/blobs/{digest}/finish"), written).await
     }
 
     /// Where the blobs live.

@@ -5,7 +5,7 @@ use futures_util::{StreamExt, stream::BoxStream};
 
 use crate::wire::EventView;
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, foreign, origin};
 
 /// Where a stream of the journal begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,14 +29,17 @@ impl Client {
         };
         let url = format!("{}/v1/events?follow={follow}{after}", self.url());
         let response = self.send(self.http.get(url)).await?;
+        let origin = origin(response.url());
         let chunks = response.bytes_stream().boxed();
-        Ok(EventStream { client: self.clone(), chunks, rest: Vec::new() })
+        Ok(EventStream { client: self.clone(), origin, chunks, rest: Vec::new() })
     }
 }
 
 /// The journal's stream, one entry after another.
 pub struct EventStream {
     client: Client,
+    /// Who sends it, for errors.
+    origin: String,
     chunks: BoxStream<'static, reqwest::Result<Bytes>>,
     rest: Vec<u8>,
 }
@@ -53,11 +56,11 @@ impl EventStream {
                 match entry(&block) {
                     Block::Entry(entry) => return Ok(Some(*entry)),
                     Block::Silence => continue,
-                    Block::Foreign => return Err(self.client.foreign(200, &block)),
+                    Block::Foreign => return Err(foreign(self.origin.clone(), 200, &block)),
                 }
             }
             if self.rest.len() > EVENT_BYTES_MAX {
-                return Err(self.client.foreign(200, &self.rest));
+                return Err(foreign(self.origin.clone(), 200, &self.rest));
             }
             match self.chunks.next().await {
                 None => return Ok(None),

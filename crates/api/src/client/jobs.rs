@@ -9,12 +9,13 @@ use crate::wire::{
     RetryResponse, SubmitMany, SubmitManyResponse, SubmitRequest, SubmitResponse, WorkerList,
 };
 
-use super::{CALL_TIMEOUT, Client, ClientError};
+use super::{CALL_TIMEOUT, Client, ClientError, Twice};
 
 impl Client {
     /// Submits one wish.
     pub async fn submit(&self, wish: &SubmitRequest) -> Result<SubmitResponse, ClientError> {
-        self.post("/jobs", wish).await
+        let request = self.request(Method::POST, "/jobs").json(wish);
+        self.json_as(request, Twice::by(wish.request_id.as_ref())).await
     }
 
     /// Submits several wishes; each is recorded or refused by itself.
@@ -50,7 +51,9 @@ impl Client {
         id: &str,
         request: &CancelRequest,
     ) -> Result<CancelResponse, ClientError> {
-        self.post(&format!("/jobs/{id}/cancel"), request).await
+        let twice = Twice::by(request.request_id.as_ref());
+        let asked = self.request(Method::POST, &format!("/jobs/{id}/cancel")).json(request);
+        self.json_as(asked, twice).await
     }
 
     /// Asks for another try.
@@ -59,7 +62,9 @@ impl Client {
         id: &str,
         request: &RetryRequest,
     ) -> Result<RetryResponse, ClientError> {
-        self.post(&format!("/jobs/{id}/retry"), request).await
+        let twice = Twice::by(request.request_id.as_ref());
+        let asked = self.request(Method::POST, &format!("/jobs/{id}/retry")).json(request);
+        self.json_as(asked, twice).await
     }
 
     /// The recipes that the server knows.

@@ -9,7 +9,7 @@ use crate::wire::{
     RenewResponse,
 };
 
-use super::{CALL_TIMEOUT, Client, ClientError, objects::page};
+use super::{CALL_TIMEOUT, Client, ClientError, Twice, objects::page};
 
 /// How long the server may look through its journal.
 const JOURNAL_TIMEOUT: Duration = Duration::from_mins(5);
@@ -24,7 +24,8 @@ impl Client {
     ) -> Result<AcquireResponse, ClientError> {
         let timeout = Duration::from_millis(wish.wait_ms) + CALL_TIMEOUT;
         let path = format!("/locks/{name}/acquire");
-        self.json(self.request(Method::POST, &path).timeout(timeout).json(wish)).await
+        let request = self.request(Method::POST, &path).timeout(timeout).json(wish);
+        self.json_as(request, Twice::by(wish.request_id.as_ref())).await
     }
 
     /// Renews a lock. `timeout` is short: a late answer is worth little.
@@ -44,7 +45,7 @@ impl Client {
         name: &str,
         pair: &PairWire,
     ) -> Result<LockReleased, ClientError> {
-        self.post(&format!("/locks/{name}/release"), pair).await
+        self.post_again(&format!("/locks/{name}/release"), pair).await
     }
 
     /// One lock.

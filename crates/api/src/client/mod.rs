@@ -115,8 +115,9 @@ impl ClientError {
 /// server to server together.
 ///
 /// A server that cannot be reached is left for the next, within the same call: nothing was done
-/// there. One whose answer is lost, or that says that it cannot serve now, is left too, and the
-/// caller is told: only the caller knows whether the same request may be asked again.
+/// there. One whose answer is lost, or that says that it cannot serve now, is left too. What
+/// changes nothing, or carries the ids by which it is known again, is asked of the next within the
+/// same call as well; of anything else the caller is told, who alone knows whether it may be.
 #[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
@@ -181,23 +182,35 @@ impl Client {
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, ClientError> {
-        let response = self.execute(request).await?;
+        self.send_as(request, Twice::AsMethod).await
+    }
+
+    async fn send_as(
+        &self,
+        request: RequestBuilder,
+        twice: Twice,
+    ) -> Result<Response, ClientError> {
+        let response = self.execute(request, twice).await?;
         if response.status().is_success() || response.status() == StatusCode::PARTIAL_CONTENT {
             return Ok(response);
         }
-        let status = response.status().as_u16();
+        let (status, url) = (response.status().as_u16(), origin(response.url()));
         let body = response.bytes().await.map_err(|error| self.broken(error))?;
         Err(match serde_json::from_slice::<Problem>(&body) {
             Ok(problem) => ClientError::Refused(problem),
-            Err(_) => self.foreign(status, &body),
+            Err(_) => foreign(url, status, &body),
         })
     }
 
     /// Asks the servers in turn until one answers that can. What changes something goes on to the
     /// next server only when the one before was not reached.
-    async fn execute(&self, request: RequestBuilder) -> Result<Response, ClientError> {
+    async fn execute(
+        &self,
+        request: RequestBuilder,
+        twice: Twice,
+    ) -> Result<Response, ClientError> {
         let mut request = request.build().map_err(|error| self.lost(error))?;
-        let safe = request.method().is_safe();
+        let safe = twice == Twice::Same || request.method().is_safe();
         for others in (0..self.servers.count()).rev() {
             let turn = self.servers.turn();
             // A body that streams cannot be sent twice: its caller asks again, of the next server.
@@ -219,10 +232,27 @@ impl Client {
     }
 
     async fn json<A: DeserializeOwned>(&self, request: RequestBuilder) -> Result<A, ClientError> {
-        let response = self.send(request).await?;
-        let status = response.status().as_u16();
+        self.json_as(request, Twice::AsMethod).await
+    }
+
+    async fn json_as<A: DeserializeOwned>(
+        &self,
+        request: RequestBuilder,
+        twice: Twice,
+    ) -> Result<A, ClientError> {
+        let response = self.send_as(request, twice).await?;
+        let (status, url) = (response.status().as_u16(), origin(response.url()));
         let body = response.bytes().await.map_err(|error| self.broken(error))?;
-        serde_json::from_slice(&body).map_err(|_| self.foreign(status, &body))
+        serde_json::from_slice(&body).map_err(|_| foreign(url, status, &body))
+    }
+
+    /// A request that may be asked twice: it comes to the same.
+    async fn post_again<A: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<A, ClientError> {
+        self.json_as(self.request(Method::POST, path).json(body), Twice::Same).await
     }
 
     async fn post<A: DeserializeOwned>(
@@ -245,16 +275,38 @@ impl Client {
 
     /// What an error means, of the server that it came from.
     fn lost(&self, source: reqwest::Error) -> ClientError {
-        let asked = source.url().map(|url| url.origin().ascii_serialization());
+        let asked = source.url().map(origin);
         let url = asked.unwrap_or_else(|| self.url().to_owned());
         if source.is_connect() {
             return ClientError::Unreachable { url, source };
         }
         ClientError::Unknown { url, source }
     }
+}
 
-    fn foreign(&self, status: u16, body: &[u8]) -> ClientError {
-        let body = String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned();
-        ClientError::Foreign { url: self.url().to_owned(), status, body }
+/// What comes of a request that reached its server twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Twice {
+    /// What its method promises: a read changes nothing, anything else may.
+    AsMethod,
+    /// The same as once: it carries ids by which it is known again, or only keeps what is there.
+    Same,
+}
+
+impl Twice {
+    /// Of a request that is known again by its id, if it has one.
+    fn by(request_id: Option<&String>) -> Self {
+        if request_id.is_some() { Self::Same } else { Self::AsMethod }
     }
+}
+
+/// Who was asked, as people know it.
+fn origin(url: &reqwest::Url) -> String {
+    url.origin().ascii_serialization()
+}
+
+/// An answer that is not Palisade's, of the server that gave it.
+fn foreign(url: String, status: u16, body: &[u8]) -> ClientError {
+    let body = String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned();
+    ClientError::Foreign { url, status, body }
 }

@@ -11,7 +11,7 @@ use crate::wire::{
     HeartbeatResponse, ProgressRequest, ReleaseRequest, RequeuedResponse, SessionEvent,
 };
 
-use super::{CALL_TIMEOUT, Client, ClientError};
+use super::{CALL_TIMEOUT, Client, ClientError, foreign, origin};
 
 impl Client {
     /// Asks for jobs; waits for `wait_ms` at the server.
@@ -67,14 +67,17 @@ impl Client {
     pub async fn session(&self, worker: &str, session: &str) -> Result<SessionStream, ClientError> {
         let url = format!("{}/v1/workers/{worker}/session?session={session}", self.url());
         let response = self.send(self.http.get(url)).await?;
+        let origin = origin(response.url());
         let chunks = response.bytes_stream().boxed();
-        Ok(SessionStream { client: self.clone(), chunks, rest: Vec::new() })
+        Ok(SessionStream { client: self.clone(), origin, chunks, rest: Vec::new() })
     }
 }
 
 /// A session's stream: events, a JSON object a line.
 pub struct SessionStream {
     client: Client,
+    /// Who sends it, for errors.
+    origin: String,
     chunks: BoxStream<'static, reqwest::Result<Bytes>>,
     rest: Vec<u8>,
 }
@@ -90,11 +93,11 @@ impl SessionStream {
                 let line: Vec<_> = self.rest.drain(..=end).collect();
                 return match serde_json::from_slice(&line) {
                     Ok(event) => Ok(Some(event)),
-                    Err(_) => Err(self.client.foreign(200, &line)),
+                    Err(_) => Err(foreign(self.origin.clone(), 200, &line)),
                 };
             }
             if self.rest.len() > LINE_BYTES_MAX {
-                return Err(self.client.foreign(200, &self.rest));
+                return Err(foreign(self.origin.clone(), 200, &self.rest));
             }
             match self.chunks.next().await {
                 None => return Ok(None),

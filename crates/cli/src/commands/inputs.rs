@@ -82,7 +82,8 @@ pub(crate) async fn wish(
     check_files(files)?;
     let mut inputs = BTreeMap::new();
     for (name, path) in files {
-        let (digest, size_bytes) = client.upload(path, &Upload::Input).await.map_err(blame)?;
+        let upload = async || client.upload(path, &Upload::Input).await;
+        let (digest, size_bytes) = patiently(upload, may_pass).await.map_err(blame)?;
         let file_name = path.file_name().map(|name| told_name(&name.to_string_lossy()));
         let input = InputWire { digest: digest.to_string(), size_bytes, name: file_name };
         if inputs.insert(name.clone(), input).is_some() {
@@ -138,12 +139,30 @@ pub(crate) async fn submit(
     client: &Client,
     wish: &SubmitRequest,
 ) -> Result<palisade_api::wire::SubmitResponse, ClientError> {
-    const TRIES: u32 = 5;
+    patiently(async || client.submit(wish).await, ClientError::is_unconfirmed).await
+}
+
+/// Whether a server is there that cannot serve now: its database restarts, say. One that is not
+/// there at all is told of at once.
+fn may_pass(error: &ClientError) -> bool {
+    match error {
+        ClientError::Unknown { .. } | ClientError::Foreign { status: 500.., .. } => true,
+        ClientError::Refused(problem) => problem.status >= 500 || problem.status == 429,
+        _ => false,
+    }
+}
+
+/// Asks again, some twelve seconds in all, as long as its error says that it may yet be answered.
+async fn patiently<A>(
+    ask: impl AsyncFn() -> Result<A, ClientError>,
+    may_pass: impl Fn(&ClientError) -> bool,
+) -> Result<A, ClientError> {
+    const TRIES: u32 = 6;
     let mut tried = 0;
     loop {
         tried += 1;
-        match client.submit(wish).await {
-            Err(error) if error.is_unconfirmed() && tried < TRIES => {
+        match ask().await {
+            Err(error) if may_pass(&error) && tried < TRIES => {
                 let pause = std::time::Duration::from_millis(200 << tried);
                 tokio::time::sleep(pause).await;
             }

@@ -38,10 +38,12 @@ pub(crate) async fn put(State(app): State<App>, path: Segments, request: Request
     };
     refuse_announced(request.headers(), app.config.blob_bytes_max)?;
     let began = app.store.run(BeginBlob { digest, pin }).await?;
-    if let (true, Some(size_bytes)) = (began.present, began.size_bytes) {
+    let place = Place::new(digest, began.generation);
+    if let (true, Some(size_bytes)) = (began.present, began.size_bytes)
+        && is_there(&app, place).await
+    {
         return Ok(ok(&BlobView { digest: digest.to_string(), size_bytes }));
     }
-    let place = Place::new(digest, began.generation);
     let size_bytes = receive(&app, place, request.into_body()).await?;
     let finish = FinishBlob { digest, generation: began.generation, size_bytes };
     app.store.run(finish).await?;
@@ -113,9 +115,22 @@ pub(crate) async fn pin(
         }
     };
     let place = app.store.run(BeginBlob { digest, pin }).await?;
-    let generation = (!place.present).then_some(place.generation.get());
-    let (present, size_bytes) = (place.present, place.size_bytes);
+    let present = place.present && is_there(&app, Place::new(digest, place.generation)).await;
+    let generation = (!present).then_some(place.generation.get());
+    let size_bytes = place.size_bytes.filter(|_| present);
     Ok(ok(&PinResponse { present, size_bytes, generation }))
+}
+
+/// Whether what the records call present is at its place. A bucket may have lost it, or be a copy
+/// that is older than the records: whoever has the bytes brings them again then, to the same place,
+/// for its name follows from them. A place that cannot be looked at counts as there: the records
+/// are right about it nearly always.
+async fn is_there(app: &App, place: Place) -> bool {
+    let there = !matches!(app.blobs.size(place).await, Ok(None));
+    if !there {
+        tracing::error!(digest = %place.digest, "a blob is missing at its place; it may be brought again");
+    }
+    there
 }
 
 /// `GET` and `HEAD /v1/blobs/{digest}`.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use palisade_api::{Client, client::Upload};
-use palisade_artefacts::{LocalBlobs, MemoryBlobs};
+use palisade_artefacts::{LocalBlobs, MemoryBlobs, Place};
 use palisade_core::{Digest, LeaseId, Number, blob::BlobState, lease::Pair};
 use palisade_server::ServerConfig;
 use palisade_store::query::{Query, View};
@@ -175,4 +175,30 @@ async fn the_client_uploads_a_file_once_and_reads_it_back() {
     let stranger = Upload::Output { job: "j1".to_owned(), pair };
     let refused = client.upload(&path, &stranger).await.unwrap_err();
     assert_eq!(refused.code(), Some("unknown_token"));
+}
+
+/// A bucket that lost an object, or a copy of it that is older than the records.
+#[tokio::test]
+async fn a_blob_that_is_missing_at_its_place_is_brought_again_by_whoever_has_it() {
+    let house = House::start().await;
+    let job = house.submit(b"film").await.job;
+    let grant = house.grant("s1", "c1").await;
+    house.finish(&grant, b"rendered").await;
+    for bytes in [&b"film"[..], b"rendered"] {
+        let digest = Digest::of(bytes);
+        let View::Blob(Some(blob)) = house.store.query(Query::Blob(digest)).await.unwrap() else {
+            panic!("it is there")
+        };
+        house.blobs.delete(Place::new(digest, blob.generation)).await.unwrap();
+        let path = format!("/v1/blobs/{digest}");
+        assert_ne!(raw::ask(&house.server, Request::new("GET", &path)).await.status, 200);
+        let pin = house.client.pin(digest, &Upload::Input).await.unwrap();
+        assert_eq!((pin.present, pin.size_bytes), (false, None));
+        assert_eq!(pin.generation, Some(blob.generation.get()), "to the very same place");
+        assert_eq!(house.put(bytes, &[]).await.status, 200);
+        assert!(house.client.pin(digest, &Upload::Input).await.unwrap().present);
+        let got = raw::ask(&house.server, Request::new("GET", &path)).await;
+        assert_eq!((got.status, &got.body[..]), (200, bytes));
+    }
+    assert_eq!(house.state(&job).await, "complete");
 }

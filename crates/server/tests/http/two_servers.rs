@@ -3,9 +3,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use palisade_api::{Client, ClientError, client::Upload, wire::SubmitRequest};
 use palisade_artefacts::MemoryBlobs;
+use palisade_core::Digest;
 use palisade_store::{Store, memory::MemoryStore};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
     locks::{LOCK, asking, pair, until_waiting, wish},
@@ -108,4 +110,66 @@ async fn a_late_duplicate_of_a_claim_hands_nothing_back() {
     second.finish(&grant, b"rendered").await;
     let wait = second.client.wait(&job, Duration::from_secs(1)).await.unwrap();
     assert_eq!(wait.state, "complete");
+}
+
+/// What stands before a server: answers each request the same, or hangs up without a word.
+async fn stand_in(answer: &'static str) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut head = Vec::new();
+                while !head.windows(4).any(|four| four == b"\r\n\r\n") {
+                    if stream.read_buf(&mut head).await.unwrap_or(0) == 0 {
+                        return;
+                    }
+                }
+                let _ = stream.write_all(answer.as_bytes()).await;
+            });
+        }
+    });
+    url
+}
+
+const LOST: &str = "";
+const BAD_GATEWAY: &str =
+    "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 6\r\nconnection: close\r\n\r\n<html>";
+
+/// A wish with an id by which it is known again.
+async fn known(house: &House, request_id: Option<&str>) -> SubmitRequest {
+    let request_id = request_id.map(str::to_owned);
+    SubmitRequest { request_id, ..house.wish(b"film").await }
+}
+
+#[tokio::test]
+async fn what_is_known_again_by_its_id_is_asked_of_the_next_server_within_the_call() {
+    let house = House::start().await;
+    let wanted = known(&house, Some("one")).await;
+    for (round, answer) in [LOST, BAD_GATEWAY].into_iter().enumerate() {
+        let list = format!("{},{}", stand_in(answer).await, house.server.url());
+        let client = || Client::new(&list).unwrap();
+        let pin = client().pin(Digest::of(b"film"), &Upload::Input).await.unwrap();
+        assert!(pin.present);
+        let first = client().submit(&wanted).await.unwrap();
+        let again = client().submit(&wanted).await.unwrap();
+        assert_eq!((first.job, first.submission), (again.job, again.submission));
+        let lock = client().acquire_lock(LOCK, &wish(&format!("w{round}"), 0)).await.unwrap();
+        client().release_lock(LOCK, &pair(&lock)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_might_be_done_twice_is_left_to_its_caller_who_is_told_whom_it_asked() {
+    let house = House::start().await;
+    let wish = known(&house, None).await;
+    let lost = stand_in(LOST).await;
+    let list = format!("{lost},{}", house.server.url());
+    let told = Client::new(&list).unwrap().submit(&wish).await.unwrap_err();
+    assert!(matches!(&told, ClientError::Unknown { url, .. } if *url == lost), "{told:?}");
+    let gateway = stand_in(BAD_GATEWAY).await;
+    let list = format!("{gateway},{}", house.server.url());
+    let told = Client::new(&list).unwrap().submit(&wish).await.unwrap_err();
+    let ClientError::Foreign { url, status: 502, .. } = &told else { panic!("{told:?}") };
+    assert_eq!(*url, gateway);
 }
