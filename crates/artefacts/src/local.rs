@@ -7,7 +7,7 @@
 //! same machine may read it, and may write to it through a `LocalBlobs` of their own: an arriving
 //! file is locked as long as its writer lives, so the sweep at start takes only the dead's.
 
-mod durable;
+pub(crate) mod durable;
 mod layout;
 mod reader;
 mod steps;

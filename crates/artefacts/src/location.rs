@@ -43,6 +43,8 @@ pub struct Opened {
     pub blobs: Arc<dyn Blobs>,
     /// The bucket, when it is one.
     pub bucket: Option<Bucket>,
+    /// The folder, when it is one.
+    pub folder: Option<PathBuf>,
 }
 
 /// A place for artefacts that cannot be used.
@@ -67,17 +69,17 @@ impl Location {
             Self::Folder(folder) => {
                 let name = format!("file://{}", folder.display());
                 let blobs = LocalBlobs::open(folder.clone()).await?;
-                Opened { name, blobs: Arc::new(blobs), bucket: None }
+                Opened { name, blobs: Arc::new(blobs), bucket: None, folder: Some(folder.clone()) }
             }
             Self::Memory => {
                 let blobs = Arc::new(MemoryBlobs::new());
-                Opened { name: "memory:".to_owned(), blobs, bucket: None }
+                Opened { name: "memory:".to_owned(), blobs, bucket: None, folder: None }
             }
             Self::Bucket { scheme, bucket, prefix, settings } => {
                 let prefix = prefix.clone();
                 let bucket = bucket::open(*scheme, bucket, prefix, settings, environment)?;
                 let blobs = Arc::new(ObjectBlobs::new(bucket.clone()));
-                Opened { name: bucket.name.clone(), blobs, bucket: Some(bucket) }
+                Opened { name: bucket.name.clone(), blobs, bucket: Some(bucket), folder: None }
             }
         })
     }
@@ -90,7 +92,7 @@ impl Location {
         let Self::Folder(folder) = self else { return self.open(environment).await };
         let name = format!("file://{}", folder.display());
         let blobs = Arc::new(LocalBlobs::as_found(folder.clone()));
-        Ok(Opened { name, blobs, bucket: None })
+        Ok(Opened { name, blobs, bucket: None, folder: Some(folder.clone()) })
     }
 
     /// Opens it, and tries out what it really does: for whoever trusts it with a fence.

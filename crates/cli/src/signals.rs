@@ -31,12 +31,6 @@ impl EndSignals {
     }
 }
 
-/// Waits until this process is asked to end.
-pub(crate) async fn asked_to_end() -> anyhow::Result<()> {
-    EndSignals::listen()?.next().await;
-    Ok(())
-}
-
 /// Signals that are meant for the command that runs from here. One that this process was started to
 /// ignore (`nohup`) stays ignored, there too.
 pub(crate) struct PassedSignals(Vec<(rustix::process::Signal, Signal)>);

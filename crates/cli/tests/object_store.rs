@@ -208,3 +208,42 @@ async fn a_place_that_cannot_be_used_is_refused_at_the_start_by_name() {
         assert!(!log.contains("hunter2"), "{log}");
     }
 }
+
+/// A server that is given other artefacts than its store has would find none of the blobs; two
+/// stores that are given the same ones would each collect what the other keeps.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn artefacts_of_another_place_or_of_another_store_are_refused_at_the_start() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let here = |name: &str| dir.path().join(name).display().to_string();
+    let count = std::cell::Cell::new(0);
+    let start = |data: &str, artefacts: &str, more: &[&str]| {
+        count.set(count.get() + 1);
+        let words = ["serve", "--data", &here(data), "--listen", "127.0.0.1:0", "--artefacts"];
+        let place = format!("file://{}", here(artefacts));
+        let words = words.into_iter().chain([place.as_str()]).chain(more.iter().copied());
+        let words: Vec<_> = words.map(str::to_owned).collect();
+        let log = dir.path().join(format!("log-{}", count.get()));
+        Process::start("serve", PROGRAM.as_ref(), &words, &[], &log).expect("it starts")
+    };
+    let serves = async |mut process: Process| {
+        wait_for("the server", LIMIT, async || {
+            let log = process.log();
+            if log.contains("serving at") { Ok(()) } else { Err(log) }
+        })
+        .await
+        .expect("it serves");
+        process.terminate();
+        assert!(process.ended().await.expect("it ends").0.success(), "{}", process.log());
+    };
+    let refused = async |mut process: Process, said: &str| {
+        let ended = process.ended().await.expect("it ends");
+        assert_eq!(ended.0.code(), Some(2), "{}", process.log());
+        assert!(process.log().contains(said), "{}", process.log());
+    };
+    serves(start("one", "films", &[])).await;
+    serves(start("one", "films", &[])).await;
+    refused(start("one", "others", &[]), "is not where this store's artefacts are").await;
+    refused(start("two", "films", &[]), "belongs to another store").await;
+    serves(start("one", "others", &["--artefacts-moved"])).await;
+    refused(start("one", "films", &[]), "is not where this store's artefacts are").await;
+}

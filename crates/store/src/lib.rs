@@ -5,6 +5,7 @@
 //!
 //! Must not know: HTTP, processes.
 
+pub mod artefacts;
 pub mod command;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;

@@ -5,6 +5,7 @@ use std::{path::Path, time::Duration};
 use palisade_artefacts::{Location, Opened};
 use palisade_core::{Invalid, clock::Entropy as _};
 use palisade_server::{Collection, ServerConfig};
+use palisade_store::artefacts::Moved;
 use palisade_worker::entropy::OsEntropy;
 
 use crate::{exit::Usage, span::Span};
@@ -17,6 +18,9 @@ pub(crate) struct ArtefactArgs {
     /// (AWS_…, GOOGLE_…, AZURE_…) or the machine; settings may follow: ?endpoint=URL&region=NAME.
     #[arg(long, value_name = "URL", env = "PALISADE_ARTEFACTS")]
     artefacts: Option<String>,
+    /// All artefacts have been moved, to the place that is given now: it is this store's from now on.
+    #[arg(long)]
+    artefacts_moved: bool,
     /// Send downloads on to where the blobs live, by addresses that are good for a while.
     #[arg(long, value_enum, default_value = "on", value_name = "WHEN")]
     presign: Switch,
@@ -46,6 +50,7 @@ impl Default for ArtefactArgs {
     fn default() -> Self {
         Self {
             artefacts: None,
+            artefacts_moved: false,
             presign: Switch::On,
             presign_for: Span::seconds(300),
             keep_jobs: None,
@@ -70,6 +75,11 @@ impl ArtefactArgs {
             tracing::warn!("blobs live in memory: all of them are lost when this process ends");
         }
         Ok(opened)
+    }
+
+    /// Whether the place may be another than before.
+    pub(crate) fn moved(&self) -> Moved {
+        if self.artefacts_moved { Moved::Yes } else { Moved::No }
     }
 
     /// The place as workers may find it themselves, if they may.

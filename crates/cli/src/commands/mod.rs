@@ -17,6 +17,7 @@ pub(crate) mod lock;
 pub(crate) mod locks;
 pub(crate) mod object;
 pub(crate) mod recipes;
+mod records;
 pub(crate) mod retry;
 pub(crate) mod serve;
 pub(crate) mod simulate;

@@ -2,20 +2,14 @@
 
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
 
-use anyhow::Context;
 use palisade_artefacts::Blobs;
 use palisade_core::Retention;
 use palisade_server::{AllowedAddresses, Network, Server, ServerConfig, ServerParts, Tokens};
-use palisade_store::{
-    Store,
-    postgres::{Address, PostgresOptions, PostgresStore},
-    sqlite::SqliteStore,
-};
 use palisade_worker::{entropy::OsEntropy, recipes};
 
-use crate::{edge::SystemClock, logs, output, signals, span::Span};
+use crate::{logs, output, signals::EndSignals, span::Span};
 
-use super::artefacts::ArtefactArgs;
+use super::{artefacts::ArtefactArgs, records::Records};
 
 /// Flags of `serve`.
 #[derive(Debug, clap::Args)]
@@ -100,9 +94,14 @@ pub(crate) struct Serving {
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     logs::start("info");
-    let Serving { server, .. } = start(&args).await?;
+    // Before anybody is told that it serves; and a database that does not answer must not keep it.
+    let mut signals = EndSignals::listen()?;
+    let Serving { server, .. } = tokio::select! {
+        started = start(&args) => started?,
+        () = signals.next() => return Ok(ExitCode::SUCCESS),
+    };
     output::note(&format!("palisade: serving at {}", server.url()));
-    signals::asked_to_end().await?;
+    signals.next().await;
     let finished = server.stop().await;
     Ok(if finished { ExitCode::SUCCESS } else { ExitCode::from(crate::exit::FAILED) })
 }
@@ -111,8 +110,9 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
 pub(crate) async fn start(args: &ServeArgs) -> anyhow::Result<Serving> {
     let tokens = args.tokens.as_deref().map(Tokens::read).transpose()?;
     let book = recipes::load(args.place.recipes.as_deref())?;
-    let store = open_store(args).await?;
+    let records = Records::open(args.store.as_deref(), args.place.data.clone()).await?;
     let opened = args.artefacts.open(&args.place.data).await?;
+    records.bind(&opened, args.artefacts.moved()).await?;
     let config = ServerConfig {
         listen: args.listen,
         hosts: args.hosts.clone(),
@@ -122,7 +122,7 @@ pub(crate) async fn start(args: &ServeArgs) -> anyhow::Result<Serving> {
         ..args.artefacts.configure(ServerConfig::default())?
     };
     let parts = ServerParts {
-        store,
+        store: records.store(),
         blobs: Arc::clone(&opened.blobs),
         recipes: book,
         entropy: Arc::new(OsEntropy),
@@ -130,17 +130,4 @@ pub(crate) async fn start(args: &ServeArgs) -> anyhow::Result<Serving> {
     let server = Server::start(config, parts).await?;
     let shared = args.artefacts.shared()?.map(|_| opened.blobs);
     Ok(Serving { server, shared })
-}
-
-/// Opens the store. That migrates it and reads what is leased: it may take a moment.
-async fn open_store(args: &ServeArgs) -> anyhow::Result<Arc<dyn Store>> {
-    let clock = Arc::new(SystemClock::new());
-    if let Some(url) = &args.store {
-        let options = PostgresOptions::new(Address::parse(url)?, clock);
-        return Ok(Arc::new(PostgresStore::open(options).await?));
-    }
-    let data = args.place.data.clone();
-    // It blocks.
-    let store = tokio::task::spawn_blocking(move || SqliteStore::open(&data, clock));
-    Ok(Arc::new(store.await.context("opening the store panicked")??))
 }

@@ -25,18 +25,44 @@ impl Stopwatch {
     }
 }
 
+/// Time that was measured in pieces.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Laps {
+    count: u64,
+    elapsed: Duration,
+    cpu: Duration,
+}
+
+impl Laps {
+    /// So many, within this watch's time.
+    pub(crate) fn add(&mut self, count: u64, watch: &Stopwatch) {
+        self.count += count;
+        self.elapsed += watch.elapsed();
+        self.cpu += cpu().saturating_sub(watch.cpu_before);
+    }
+
+    /// Prints what all of it came to.
+    pub(crate) fn say(&self, what: &str, unit: &str) {
+        print(what, unit, self.count, self.elapsed, self.cpu);
+    }
+}
+
 /// What this process has used of the processors, all its threads together.
 fn cpu() -> Duration {
     clock_gettime(ClockId::ProcessCPUTime).try_into().expect("not negative")
 }
 
 /// Prints a rate, and what one of them costs the processors.
+pub(crate) fn say(what: &str, count: u64, watch: &Stopwatch, unit: &str) {
+    print(what, unit, count, watch.elapsed(), cpu().saturating_sub(watch.cpu_before));
+}
+
 #[expect(clippy::print_stdout, reason = "what a benchmark is for")]
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
-pub(crate) fn say(what: &str, count: u64, watch: &Stopwatch, unit: &str) {
-    let seconds = watch.elapsed().as_secs_f64();
-    let cpu_us = cpu().saturating_sub(watch.cpu_before).as_secs_f64() * 1e6 / count as f64;
-    println!("{what:56} {:>10.0} {unit}/s {cpu_us:>8.1} us CPU each", count as f64 / seconds);
+fn print(what: &str, unit: &str, count: u64, elapsed: Duration, cpu: Duration) {
+    let cpu_us = cpu.as_secs_f64() * 1e6 / count as f64;
+    let rate = count as f64 / elapsed.as_secs_f64();
+    println!("{what:56} {rate:>10.0} {unit}/s {cpu_us:>8.1} us CPU each");
 }
 
 /// What the disk allows: commits of one small row by bare SQLite.

@@ -7,3 +7,6 @@ CREATE UNLOGGED TABLE alive (
 -- The database and the table that this row was written to, as the cluster numbers them: a copy that
 -- was loaded into the same cluster has others.
 ALTER TABLE meta ADD COLUMN place text;
+
+-- The place for artefacts that the store belongs to, by the name that the place has for itself.
+ALTER TABLE meta ADD COLUMN artefacts text;

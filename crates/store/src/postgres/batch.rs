@@ -129,7 +129,8 @@ impl Engine {
 
     async fn attempt(&self, commands: &[Command], learned: &mut Wants) -> Result<Batch, Trouble> {
         let client = self.writer().await?;
-        let done = self.transaction(&client, commands, learned).await;
+        // What it has fetched is large, and not everybody's who waits for it.
+        let done = Box::pin(self.transaction(&client, commands, learned)).await;
         if done.is_err() {
             // A connection that cannot even roll back is not used again.
             if client.batch_execute("ROLLBACK").await.is_err() {

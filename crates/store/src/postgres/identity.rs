@@ -13,7 +13,7 @@ use deadpool_postgres::Client;
 use palisade_core::Number;
 use tokio_postgres::error::SqlState;
 
-use crate::fault::Fault;
+use crate::{artefacts::Moved, fault::Fault};
 
 use super::{
     engine::Engine,
@@ -208,6 +208,29 @@ async fn raise_to(client: &Client, number: u64) -> Result<u64, Fault> {
 pub(super) async fn raise_by(client: &Client, by: u64) -> Result<u64, Fault> {
     let standing = recorded(client).await?.counter;
     raise_to(client, standing.saturating_add(by)).await
+}
+
+/// The store's own name.
+pub(super) async fn store_id(engine: &Engine) -> Result<String, Trouble> {
+    let client = engine.writer().await?;
+    let row = client.query_one("SELECT store_id FROM meta", &[]).await;
+    let row = row.map_err(Trouble::before_commit)?;
+    Columns::new("meta", &row).get(0).map_err(Trouble::Fault)
+}
+
+/// Binds the store to a place for artefacts, unless it is bound to another. Answers to which.
+pub(super) async fn bind_artefacts(
+    engine: &Engine,
+    place: &str,
+    moved: Moved,
+) -> Result<String, Trouble> {
+    let client = engine.writer().await?;
+    let sql = match moved {
+        Moved::No => "UPDATE meta SET artefacts = coalesce(artefacts, $1) RETURNING artefacts",
+        Moved::Yes => "UPDATE meta SET artefacts = $1 RETURNING artefacts",
+    };
+    let row = client.query_one(sql, &[&place]).await.map_err(|error| Trouble::of_commit(&error))?;
+    Columns::new("meta", &row).get(0).map_err(Trouble::Fault)
 }
 
 #[cfg(test)]

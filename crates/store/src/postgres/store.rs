@@ -10,6 +10,7 @@ use tokio::{
 };
 
 use crate::{
+    artefacts::Moved,
     command::{Answer, Command},
     events::Batch,
     failure::Failure,
@@ -20,7 +21,7 @@ use crate::{
 use super::{
     batcher::{self, Request},
     engine::Engine,
-    news,
+    identity, news,
     open::{self, OpenError, PostgresOptions},
     tick,
 };
@@ -51,6 +52,20 @@ impl PostgresStore {
             tokio::spawn(news::hear(Arc::clone(&engine), options.address)).abort_handle(),
         ];
         Ok(Self { engine, requests, beside })
+    }
+}
+
+impl PostgresStore {
+    /// The store's own name, random.
+    pub async fn id(&self) -> Result<String, Failure> {
+        identity::store_id(&self.engine).await.map_err(|trouble| trouble.failure())
+    }
+
+    /// The place for artefacts that the store belongs to, by the place's own name: the given one,
+    /// if the store knew none or it was moved.
+    pub async fn bind_artefacts(&self, place: &str, moved: Moved) -> Result<String, Failure> {
+        let bound = identity::bind_artefacts(&self.engine, place, moved).await;
+        bound.map_err(|trouble| trouble.failure())
     }
 }
 

@@ -157,6 +157,15 @@ pub(super) fn reader(folder: &Path) -> Result<Connection, Fault> {
     open().map_err(super::values::fault)
 }
 
+/// Opens a connection for a small write beside the writer's own.
+pub(super) fn aside(folder: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(folder.join(FILE_NAME), flags)?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.busy_timeout(std::time::Duration::from_secs(10))?;
+    Ok(connection)
+}
+
 /// Opens a connection that cannot write, whoever else has the folder.
 pub(super) fn looker(folder: &Path) -> Result<Connection, Fault> {
     let open = || -> rusqlite::Result<Connection> {

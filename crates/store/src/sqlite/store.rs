@@ -16,6 +16,7 @@ use rusqlite::Connection;
 use tokio::sync::{Semaphore, broadcast, oneshot};
 
 use crate::{
+    artefacts::Moved,
     command::{Answer, Command},
     events::{Announcer, Batch},
     failure::Failure,
@@ -99,6 +100,32 @@ impl SqliteStore {
             readers: Arc::new(readers),
             _high_water: high_water.map_err(failed)?,
         })
+    }
+}
+
+impl SqliteStore {
+    /// The store's own name, random.
+    pub fn id(&self) -> Result<String, Failure> {
+        self.meta("SELECT store_id FROM meta", [])
+    }
+
+    /// The place for artefacts that the store belongs to, by the place's own name: the given one,
+    /// if the store knew none or it was moved. Blocks until it is on the disk.
+    pub fn bind_artefacts(&self, place: &str, moved: Moved) -> Result<String, Failure> {
+        let sql = match moved {
+            Moved::No => "UPDATE meta SET artefacts = coalesce(artefacts, ?1) RETURNING artefacts",
+            Moved::Yes => "UPDATE meta SET artefacts = ?1 RETURNING artefacts",
+        };
+        self.meta(sql, [place])
+    }
+
+    /// Asks the row about the store itself, on a connection of its own beside the writer's.
+    fn meta(&self, sql: &str, values: impl rusqlite::Params) -> Result<String, Failure> {
+        let ask = || -> rusqlite::Result<String> {
+            let connection = open::aside(&self.readers.folder)?;
+            connection.query_row(sql, values, |row| row.get(0))
+        };
+        ask().map_err(|error| Failure::Unavailable(fault(error).to_string()))
     }
 }
 

@@ -6,6 +6,7 @@ use palisade_core::{Timestamp, history::What, lock::Acquired};
 
 use crate::{
     Store, StoreExt,
+    artefacts::Moved,
     command::{ReleaseLock, Submit},
     conformance::{
         Bench, ManualClock,
@@ -224,4 +225,19 @@ async fn a_clock_that_jumps_takes_no_lease_away() {
     assert!(lease.deadline > two.store.now(), "{lease:?}");
     assert!(lease.deadline < two.store.now().plus_ms(31_000), "{lease:?}");
     assert!(two.store.now() >= Timestamp(BEGINNING.0 + 3_600_000));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_of_one_store_have_one_place_for_artefacts() {
+    let cluster = Cluster::start();
+    let (one, two, _) = pair(&cluster).await;
+    assert_eq!(one.store.id().await.unwrap(), two.store.id().await.unwrap());
+    let (here, there) = tokio::join!(
+        one.store.bind_artefacts("here", Moved::No),
+        two.store.bind_artefacts("there", Moved::No)
+    );
+    let bound = here.unwrap();
+    assert_eq!(bound, there.unwrap(), "whoever came first");
+    assert_eq!(two.store.bind_artefacts("elsewhere", Moved::Yes).await.unwrap(), "elsewhere");
+    assert_eq!(one.store.bind_artefacts(&bound, Moved::No).await.unwrap(), "elsewhere");
 }

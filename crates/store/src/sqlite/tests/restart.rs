@@ -5,6 +5,7 @@ use std::sync::Arc;
 use palisade_core::{clock::Clock, history::What, time::granted_span_ms};
 
 use crate::{
+    artefacts::Moved,
     conformance::{
         ManualClock,
         bench::{BEGINNING, TTL_MS},
@@ -162,4 +163,22 @@ async fn an_orderly_end_records_the_clock() {
     drop(store);
     let engine = Driver::open(folder.path(), BEGINNING).engine;
     assert_eq!(engine.clock(), BEGINNING.plus_ms(777));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_knows_again_which_artefacts_are_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || {
+        let clock = Arc::new(ManualClock::at(BEGINNING));
+        SqliteStore::open(folder.path(), clock).unwrap()
+    };
+    let store = open();
+    let id = store.id().unwrap();
+    assert_eq!(store.bind_artefacts("first", Moved::No).unwrap(), "first");
+    drop(store);
+    let store = open();
+    assert_eq!(store.id().unwrap(), id);
+    assert_eq!(store.bind_artefacts("second", Moved::No).unwrap(), "first");
+    assert_eq!(store.bind_artefacts("second", Moved::Yes).unwrap(), "second");
+    assert_eq!(store.bind_artefacts("first", Moved::No).unwrap(), "second");
 }

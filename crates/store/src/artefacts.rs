@@ -1,0 +1,10 @@
+//! Which place for artefacts a store was first served with.
+
+/// What a store says when a server comes with a place for artefacts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moved {
+    /// The place must be the one that the store knows, if it knows one.
+    No,
+    /// Somebody has moved all artefacts: this place is the store's from now on.
+    Yes,
+}
