@@ -1,7 +1,10 @@
 //! A store whose answers to claims and to requests for locks can be held back after their commit,
 //! and which can be made to fail. It counts what it was handed back.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
 
 use async_trait::async_trait;
 use palisade_core::Timestamp;
@@ -21,6 +24,7 @@ pub(crate) struct Gate {
     held: watch::Sender<Option<usize>>,
     handed_back: watch::Sender<usize>,
     failure: Mutex<Option<Failure>>,
+    silent: AtomicBool,
 }
 
 impl Gate {
@@ -31,7 +35,13 @@ impl Gate {
     /// Before a store that others use as well, past this gate.
     pub(crate) fn around(store: Arc<dyn Store>) -> Arc<Self> {
         let (held, handed_back) = (watch::Sender::new(None), watch::Sender::new(0));
-        Arc::new(Self { store, held, handed_back, failure: Mutex::new(None) })
+        Arc::new(Self {
+            store,
+            held,
+            handed_back,
+            failure: Mutex::new(None),
+            silent: AtomicBool::new(false),
+        })
     }
 
     /// Waits until so many grants, or places in queues, were given back, or it was tried.
@@ -52,6 +62,11 @@ impl Gate {
     /// Lets all answers out, and holds no more.
     pub(crate) fn open(&self) {
         self.held.send_replace(None);
+    }
+
+    /// From now on no question is answered.
+    pub(crate) fn silence(&self) {
+        self.silent.store(true, Ordering::SeqCst);
     }
 
     /// From now on everything fails like this.
@@ -86,6 +101,9 @@ impl Store for Gate {
     }
 
     async fn query(&self, query: Query) -> Result<View, Failure> {
+        if self.silent.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         let failure = self.failure.lock().unwrap().clone();
         failure.map_or(Ok(()), Err)?;
         self.store.query(query).await
