@@ -11,5 +11,6 @@ mod plans;
 mod renewals;
 mod servers;
 mod stopped;
+mod strangers;
 mod tls;
 mod under_a_grant;
