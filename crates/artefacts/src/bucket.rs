@@ -3,13 +3,16 @@
 mod open;
 #[cfg(test)]
 mod tests;
+mod trouble;
 mod uploads;
 
 use std::{fmt, sync::Arc};
 
 use object_store::{ObjectStore, ObjectStoreExt as _, path::Path, signer::Signer};
+use palisade_core::with_causes;
 
 pub use self::open::{BucketError, Scheme, open};
+pub use self::trouble::{Trouble, TroubleKind};
 pub(crate) use self::uploads::Uploads;
 use crate::register::{BucketCells, probe};
 
@@ -42,20 +45,27 @@ pub(crate) struct AddressSigner {
 /// A bucket that must not be used, or could not be tried.
 #[derive(Debug, thiserror::Error)]
 pub enum ProveError {
-    /// It lies, or it could not be tried what it does with conditions.
+    /// Its conditional writes are not what a register rests on, or it has none.
     #[error(
-        "conditional writes cannot be relied upon; where a store has none, say so with \
-         ?conditional=off"
+        "conditional writes: {}; where a store has none, say so with ?conditional=off",
+        with_causes(_0)
     )]
-    Conditions(#[source] probe::ProbeError),
-    /// An object could not be written, read and deleted.
-    #[error("{store} could not be written to, read and deleted from")]
+    Conditions(probe::ProbeError),
+    /// An object could not be written, read and deleted, or not while conditions were tried.
+    #[error("{store} {}: {trouble}", trouble.kind.advice())]
     Unusable {
         /// The store's name.
         store: String,
         /// What it said.
-        source: object_store::Error,
+        trouble: Trouble,
     },
+}
+
+impl ProveError {
+    /// Whether it may well be there later: it could not be reached.
+    pub fn is_away(&self) -> bool {
+        matches!(self, Self::Unusable { trouble, .. } if trouble.kind == TroubleKind::Unreachable)
+    }
 }
 
 impl Bucket {
@@ -75,25 +85,51 @@ impl Bucket {
     /// A store that declares conditional writes must do them; one that declares none must only
     /// write, read and delete.
     pub async fn prove(&self, nonce: u128) -> Result<(), ProveError> {
-        if self.is_conditional {
-            let cells = self.cells();
-            let probed = probe::probe(Arc::new(cells.clone()), nonce).await;
-            // Also after a lie: the probe's own objects alone.
-            if let Err(error) = cells.sweep_probe(nonce).await {
-                tracing::warn!(%error, "what the probe wrote stays behind");
-            }
-            probed.map_err(ProveError::Conditions)?;
+        // First what needs no condition: whatever fails here says nothing of conditions.
+        self.try_plainly(nonce).await?;
+        if !self.is_conditional {
+            return Ok(());
         }
+        let cells = self.cells();
+        let probed = probe::probe(Arc::new(cells.clone()), nonce).await;
+        // Also after a lie: the probe's own objects alone.
+        if let Err(error) = cells.sweep_probe(nonce).await {
+            let error = with_causes(&error);
+            tracing::warn!(error, "what the probe wrote stays behind");
+        }
+        probed.map_err(|error| self.of_probe(error))
+    }
+
+    async fn try_plainly(&self, nonce: u128) -> Result<(), ProveError> {
         let path = self.prefix.clone().join(format!(".try-{nonce:032x}"));
-        let failed = |source| ProveError::Unusable { store: self.name.clone(), source };
+        let failed = |source: object_store::Error| self.unusable(source.into());
         self.store.put(&path, "tried".into()).await.map_err(failed)?;
         let read = self.store.get(&path).await.map_err(failed)?.bytes().await.map_err(failed)?;
         self.store.delete(&path).await.map_err(failed)?;
         if read == "tried" {
             return Ok(());
         }
-        let source = format!("it sent other bytes: {read:?}").into();
-        Err(failed(object_store::Error::Generic { store: "bucket", source }))
+        let said = format!("it sent other bytes: {read:?}");
+        Err(self.unusable(Trouble { kind: TroubleKind::Other, said }))
+    }
+
+    /// A probe that failed says something of conditions only where the store could be asked.
+    fn of_probe(&self, error: probe::ProbeError) -> ProveError {
+        let probe::ProbeError::Inconclusive { source, .. } = &error else {
+            return ProveError::Conditions(error);
+        };
+        match source.source.downcast_ref::<Trouble>() {
+            Some(trouble)
+                if !matches!(trouble.kind, TroubleKind::Unsupported | TroubleKind::Other) =>
+            {
+                self.unusable(trouble.clone())
+            }
+            _ => ProveError::Conditions(error),
+        }
+    }
+
+    fn unusable(&self, trouble: Trouble) -> ProveError {
+        ProveError::Unusable { store: self.name.clone(), trouble }
     }
 }
 

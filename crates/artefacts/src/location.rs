@@ -14,6 +14,8 @@ use crate::{
 const ALLOWED: &str = "must be s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, \
                        file:///FOLDER or memory:";
 
+const NO_KEYS: &str = "must have no keys before an @: secrets belong into the environment";
+
 /// A place for artefacts, not opened yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
@@ -59,6 +61,13 @@ pub enum OpenError {
     /// It was tried out, and must not be used.
     #[error(transparent)]
     Proof(#[from] ProveError),
+}
+
+impl OpenError {
+    /// Whether it may well be there later: it could not be reached.
+    pub fn is_away(&self) -> bool {
+        matches!(self, Self::Proof(error) if error.is_away())
+    }
 }
 
 impl Location {
@@ -131,7 +140,8 @@ impl std::str::FromStr for Location {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let bad = || Invalid::new("artefacts", text, ALLOWED);
+        // Nothing of it is repeated but its scheme: any part may be one of a secret.
+        let bad = || Invalid::new("artefacts", &scheme_alone(text), ALLOWED);
         if text == "memory:" {
             return Ok(Self::Memory);
         }
@@ -148,8 +158,10 @@ impl std::str::FromStr for Location {
             _ => return Err(bad()),
         };
         let bucket = url.host_str().filter(|host| !host.is_empty()).ok_or_else(bad)?;
-        let is_plain = url.username().is_empty() && url.password().is_none();
-        if !is_plain || url.port().is_some() || url.fragment().is_some() {
+        if has_user_info(&url) {
+            return Err(Invalid::new("artefacts", &scheme_alone(text), NO_KEYS));
+        }
+        if url.port().is_some() || url.fragment().is_some() {
             return Err(bad());
         }
         let prefix = Path::from_url_path(url.path()).map_err(|_| bad())?;
@@ -161,9 +173,30 @@ impl std::str::FromStr for Location {
     }
 }
 
+/// An address that was not understood, as far as it may be shown.
+fn scheme_alone(text: &str) -> String {
+    let known = |scheme: &&str| ["s3", "gs", "az", "file", "memory"].contains(scheme);
+    match text.split_once("://").map(|(scheme, _)| scheme).filter(known) {
+        Some(scheme) => format!("{scheme}://…"),
+        None => "…".to_owned(),
+    }
+}
+
+fn has_user_info(url: &reqwest::Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
+}
+
 /// A setting of an address's query. Secrets are refused: a command line is everybody's to read.
 fn setting(scheme: Scheme, name: &str, value: &str) -> Result<(String, String), Invalid> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if !name.chars().all(is_name) {
+        // A key that was written before an `@` may have come to stand here.
+        return Err(Invalid::new("artefacts", &format!("{}://…", scheme.as_str()), ALLOWED));
+    }
     let field = || format!("artefacts.{name}");
+    if reqwest::Url::parse(value).is_ok_and(|url| has_user_info(&url)) {
+        return Err(Invalid::new(field(), "(a secret)", NO_KEYS));
+    }
     if ["key", "secret", "token", "sas", "password"].iter().any(|word| name.contains(word)) {
         let allowed = "must not stand in an address: secrets belong into the environment";
         return Err(Invalid::new(field(), "(a secret)", allowed));

@@ -27,7 +27,9 @@ use object_store::{
 use palisade_core::Timestamp;
 
 use crate::{
-    BlobError, BlobReader, Blobs, ByteRange, Place, Shown, Upload, blobs::Listed, bucket::Bucket,
+    BlobError, BlobReader, Blobs, ByteRange, Place, Shown, Upload,
+    blobs::Listed,
+    bucket::{Bucket, Trouble},
 };
 
 /// Blobs below one prefix of a bucket. Cheap to clone; clones are the same place.
@@ -79,7 +81,7 @@ impl Shared {
                 store: self.bucket.name.clone(),
                 doing,
                 what: self.path(place).to_string(),
-                source: Box::new(error),
+                source: Box::new(Trouble::from(error)),
             },
         }
     }
@@ -128,7 +130,7 @@ impl Blobs for ObjectBlobs {
         let what = shared.prefix.to_string();
         let failed = move |error: Error| {
             let (store, what) = (store.clone(), what.clone());
-            BlobError::Store { store, doing: "list", what, source: Box::new(error) }
+            BlobError::Store { store, doing: "list", what, source: Box::new(Trouble::from(error)) }
         };
         let found = self.shared.bucket.store.list(Some(&self.shared.prefix)).map_err(failed);
         let places = found.try_filter_map(move |meta| {

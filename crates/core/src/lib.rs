@@ -8,6 +8,7 @@
 //! Must not know: IO, tokio, clocks, randomness, SQL, HTTP. Time and randomness are arguments.
 
 pub mod blob;
+pub mod causes;
 pub mod clock;
 pub mod digest;
 pub mod history;
@@ -31,6 +32,7 @@ pub mod spec;
 pub mod time;
 pub mod transition;
 
+pub use causes::with_causes;
 pub use digest::Digest;
 pub use ids::{JobId, LeaseId, RequestId, SessionId};
 pub use invalid::Invalid;

@@ -33,6 +33,22 @@ impl Number {
         self.0
     }
 
+    /// The number that is higher by `by`, for a counter that an operator raises by hand.
+    ///
+    /// One raise takes at most half of the numbers that are left: whatever is given, and however
+    /// often, the counter goes on. By nothing is refused too: it would change nothing.
+    pub fn raised_by(self, by: u64) -> Result<Self, Invalid> {
+        let most = (Self::MAX.0 - self.0) / 2;
+        if (1..=most).contains(&by) {
+            return Ok(Self(self.0 + by));
+        }
+        let allowed = format!(
+            "must be 1 to {most}: the counter stands at {self}, and one raise takes at most half \
+             of the numbers that are left"
+        );
+        Err(Invalid::new("by", &by.to_string(), allowed))
+    }
+
     /// The number after this one.
     ///
     /// # Panics

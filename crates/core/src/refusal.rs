@@ -51,7 +51,7 @@ pub enum Refusal {
         reason: LockClose,
     },
     /// Somebody else holds the lock.
-    #[error("the lock is held by {holder}, until {} unless renewed", deadline.0)]
+    #[error("the lock is held by {holder}, until {} unless renewed", deadline.rfc3339())]
     Held {
         /// Who holds it, as it calls itself.
         holder: HolderName,

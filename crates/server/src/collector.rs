@@ -181,7 +181,7 @@ impl Collector {
                 Ok(()) => deleted.push((case.digest, case.generation)),
                 Err(error) if deleted.is_empty() => return Err(error.into()),
                 Err(error) => {
-                    tracing::warn!(error = crate::problems::chain(&error), "stopped clearing");
+                    tracing::warn!(error = palisade_core::with_causes(&error), "stopped clearing");
                     break;
                 }
             }
@@ -221,7 +221,7 @@ pub(crate) async fn keep_collecting(app: App) {
             Ok(tally) if tally == Tally::default() => {}
             Ok(tally) => tracing::info!(?tally, "collected"),
             Err(error) => {
-                let error = crate::problems::chain(&error);
+                let error = palisade_core::with_causes(&error);
                 tracing::warn!(error, "a round of collecting broke off; the next one goes on");
             }
         }

@@ -120,7 +120,13 @@ pub enum TokensError {
         /// Why.
         source: std::io::Error,
     },
-    /// A token could be guessed, or none is there.
+    /// No token is there.
+    #[error("{} has no tokens: there must be at least one, each on a line of its own", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A token could be guessed.
     #[error(
         "{}: line {line} is not allowed; a token is one line of at least {TOKEN_BYTES_MIN} \
          printable characters without blanks",
@@ -129,7 +135,7 @@ pub enum TokensError {
     Weak {
         /// The file.
         path: PathBuf,
-        /// The line, from 1. 0: there is no token at all.
+        /// The line, from 1.
         line: usize,
     },
 }
@@ -153,7 +159,10 @@ impl Tokens {
             }
             digests.push(Digest::of(token.as_bytes()));
         }
-        if digests.is_empty() { Err(weak(0)) } else { Ok(Self(digests)) }
+        if digests.is_empty() {
+            return Err(TokensError::Missing { path: path.to_owned() });
+        }
+        Ok(Self(digests))
     }
 
     /// Whether the token is one of them. Takes as long for every token of a length, and what is

@@ -8,7 +8,7 @@ use axum::{
 };
 use palisade_api::{Problem, problem::PROBLEM_JSON};
 use palisade_artefacts::BlobError;
-use palisade_core::{Invalid, Refusal};
+use palisade_core::{Invalid, Refusal, with_causes};
 use palisade_store::Failure;
 
 /// What a handler answers.
@@ -19,11 +19,12 @@ pub(crate) type Reply = Result<Response, Rejection>;
 pub(crate) struct Rejection {
     problem: Box<Problem>,
     internal: Option<String>,
+    is_expected: bool,
 }
 
 impl Rejection {
     fn internal(problem: Problem, internal: impl Into<String>) -> Self {
-        Self { problem: Box::new(problem), internal: Some(internal.into()) }
+        Self { problem: Box::new(problem), internal: Some(internal.into()), is_expected: false }
     }
 
     /// What the client is told.
@@ -34,6 +35,12 @@ impl Rejection {
     /// What only the log is told.
     pub(crate) fn internal_text(&self) -> &str {
         self.internal.as_deref().unwrap_or_default()
+    }
+
+    /// Whether it was asked for: a server that is told to stop answers so, and no fault of its own
+    /// is behind it.
+    pub(crate) fn is_expected(&self) -> bool {
+        self.is_expected
     }
 
     /// The problem alone, for an answer that holds several.
@@ -123,7 +130,8 @@ pub(crate) fn forbidden(field: &str, given: &str, allowed: &str) -> Rejection {
 
 /// The server is about to end; nothing was done.
 pub(crate) fn stopping() -> Rejection {
-    Problem::unavailable("the server is stopping; nothing was done, ask again").into()
+    let problem = Problem::unavailable("the server is stopping; nothing was done, ask again");
+    Rejection { problem: Box::new(problem), internal: None, is_expected: true }
 }
 
 /// Another connection took over this claim's or this lock's wait.
@@ -148,7 +156,7 @@ pub(crate) fn out_of_range(size_bytes: u64) -> Rejection {
 
 impl From<Problem> for Rejection {
     fn from(problem: Problem) -> Self {
-        Self { problem: Box::new(problem), internal: None }
+        Self { problem: Box::new(problem), internal: None, is_expected: false }
     }
 }
 
@@ -183,7 +191,7 @@ impl From<Failure> for Rejection {
 
 impl From<BlobError> for Rejection {
     fn from(error: BlobError) -> Self {
-        let internal = chain(&error);
+        let internal = with_causes(&error);
         match error {
             BlobError::NotFound(place) => not_found("blob", place.digest.to_string()),
             BlobError::Mismatch { expected, got } => {
@@ -208,18 +216,6 @@ impl From<BlobError> for Rejection {
             }
         }
     }
-}
-
-/// An error with its sources, for the log.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        source = error.source();
-    }
-    text
 }
 
 impl IntoResponse for Rejection {

@@ -3,6 +3,7 @@
 mod azurite;
 mod liar;
 mod moto;
+mod refusals;
 mod servers;
 
 use std::sync::{

@@ -18,11 +18,17 @@ pub(crate) fn create_folder(folder: &Path) -> Result<(), BlobError> {
         Ok(()) => false,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => true,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let Some(parent) = folder.parent() else {
+            let parent = folder.parent().filter(|parent| !parent.exists());
+            let Some(parent) = parent else {
+                // Not for want of a parent: some file systems take no folders.
                 return Err(BlobError::io("create the folder", folder, error));
             };
             create_folder(parent)?;
-            return create_folder(folder);
+            // Once more, whatever comes: the parent is there now.
+            fs::create_dir(folder)
+                .or_else(|error| if folder.is_dir() { Ok(()) } else { Err(error) })
+                .map_err(|error| BlobError::io("create the folder", folder, error))?;
+            false
         }
         Err(error) => return Err(BlobError::io("create the folder", folder, error)),
     };

@@ -48,3 +48,11 @@ impl Bench for Folder {
 }
 
 crate::blob_conformance!(Folder::new());
+
+#[tokio::test]
+async fn a_file_system_that_takes_no_folders_is_an_error() {
+    for folder in ["/proc/palisade", "/proc/palisade/deeper"] {
+        let error = LocalBlobs::open(folder).await.expect_err("there are no folders to be made");
+        assert!(error.to_string().contains("/proc/palisade"), "{error}");
+    }
+}

@@ -12,6 +12,7 @@ use object_store::{
 use super::{
     Cell, CellError, CompareAndSwap, Key, Swap, Version, cells::CELL_BYTES_MAX, key::PROBE_PREFIX,
 };
+use crate::bucket::Trouble;
 
 /// Cells in a bucket. The prefix is the registers' own: nothing else writes or collects there.
 #[derive(Debug, Clone)]
@@ -36,7 +37,7 @@ impl BucketCells {
         let gone = self.store.delete_stream(Box::pin(found));
         gone.try_for_each(|_| std::future::ready(Ok(())))
             .await
-            .map_err(|error| CellError::new(self.name(), "sweep the probe", error))
+            .map_err(|error| CellError::new(self.name(), "sweep the probe", Trouble::from(error)))
     }
 
     fn path(&self, key: &Key) -> Path {
@@ -51,7 +52,7 @@ impl CompareAndSwap for BucketCells {
     }
 
     async fn read(&self, key: &Key) -> Result<Option<Cell>, CellError> {
-        let failed = |error| CellError::new(self.name(), "read", error);
+        let failed = |error| CellError::new(self.name(), "read", Trouble::from(error));
         let got = match self.store.get(&self.path(key)).await {
             Ok(got) => got,
             Err(Error::NotFound { .. }) => return Ok(None),
@@ -79,7 +80,7 @@ impl CompareAndSwap for BucketCells {
         let put = self.store.put_opts(&self.path(key), bytes.into(), options).await;
         let Err(error) = put else { return Swap::Swapped };
         let expects_one = expected.is_some();
-        let failed = |error| CellError::new(self.name(), "swap", error);
+        let failed = |error| CellError::new(self.name(), "swap", Trouble::from(error));
         match error {
             Error::AlreadyExists { .. }
             | Error::Precondition { .. }

@@ -62,3 +62,19 @@ fn the_next_number_is_one_more() {
 fn a_counter_that_is_used_up_does_not_start_again() {
     let _ = Number::MAX.next();
 }
+
+#[test]
+fn a_counter_that_is_raised_as_far_as_it_goes_can_still_be_drawn_from() {
+    let mut counter = Number::ZERO;
+    assert!(counter.raised_by(0).is_err());
+    assert!(counter.raised_by(BELOW_2_53 / 2 + 1).is_err());
+    assert!(counter.raised_by(u64::MAX).is_err());
+    let mut raises = 0;
+    while let most @ 1.. = (Number::MAX.get() - counter.get()) / 2 {
+        assert!(counter.raised_by(most + 1).unwrap_err().allowed.contains(&most.to_string()));
+        counter = counter.raised_by(most).unwrap();
+        assert!(counter < Number::MAX);
+        raises += 1;
+    }
+    assert!(raises > 50, "{raises}");
+}

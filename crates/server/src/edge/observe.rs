@@ -36,10 +36,29 @@ fn log(method: &Method, path: &str, response: &Response, ms: u64) {
     let Some(rejection) = response.extensions().get::<Rejection>() else { return };
     let (code, detail) = (&rejection.problem().code, &rejection.problem().detail);
     let internal = rejection.internal_text();
-    if status >= 500 {
-        tracing::error!(%method, path, status, code, detail, internal, "fault");
-    } else {
-        tracing::info!(%method, path, status, code, detail, "refused");
+    match weight(status, rejection) {
+        Weight::Expected => tracing::debug!(%method, path, status, code, detail, "refused"),
+        Weight::Refusal => tracing::info!(%method, path, status, code, detail, "refused"),
+        Weight::Fault => tracing::error!(%method, path, status, code, detail, internal, "fault"),
+    }
+}
+
+/// How much an answer that is none says of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Weight {
+    /// Nothing: it was told to stop, and says so.
+    Expected,
+    /// Of whoever asked.
+    Refusal,
+    /// Something is broken here.
+    Fault,
+}
+
+fn weight(status: u16, rejection: &Rejection) -> Weight {
+    match status {
+        _ if rejection.is_expected() => Weight::Expected,
+        500.. => Weight::Fault,
+        _ => Weight::Refusal,
     }
 }
 
@@ -48,3 +67,6 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     format!("panic: {}", text.unwrap_or_else(|| "of no text".to_owned()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -65,11 +65,16 @@ pub(super) const OPERATIONS: &[Operation] = &[
     get("/healthz", "The process answers.", &[], &[("200", JSON, "Status")]),
     get(
         "/readyz",
-        "The server can serve: its store and blobs answer.",
+        "The server can serve: its store answers. Says so where its blobs are out of reach.",
         &[],
         &[("200", JSON, "Status")],
     ),
-    get("/metrics", "Counters, as Prometheus reads them.", &[], &[("200", "text/plain", "string")]),
+    get(
+        "/metrics",
+        "Counters, as Prometheus reads them; without the store's own while that is away.",
+        &[],
+        &[("200", "text/plain", "string")],
+    ),
     get(
         "/v1/jobs",
         "Jobs, newest first.",

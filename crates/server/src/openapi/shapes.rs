@@ -14,7 +14,13 @@ pub(super) const SHAPES: &[(&str, &[Member])] = &[
             ("...", "", "Facts of the code: fence, reason, completed_by, field, allowed, …"),
         ],
     ),
-    ("Status", &[("status!", "string", "ok, or ready.")]),
+    (
+        "Status",
+        &[
+            ("status!", "string", "ok, or ready."),
+            ("blobs", "string", "unreachable, while the storage of blobs does not answer."),
+        ],
+    ),
     (
         "SubmitRequest",
         &[

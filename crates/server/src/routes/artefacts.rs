@@ -116,7 +116,10 @@ async fn point(
         Ok(address) => address.and_then(|address| HeaderValue::from_str(&address).ok()),
         Err(error) => {
             // No reason to refuse the bytes.
-            tracing::warn!(error = problems::chain(&error), "no address could be signed");
+            tracing::warn!(
+                error = palisade_core::with_causes(&error),
+                "no address could be signed"
+            );
             None
         }
     };

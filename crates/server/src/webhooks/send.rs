@@ -92,7 +92,7 @@ impl Sender {
             .header("webhook-timestamp", sent_at_s)
             .header("webhook-signature", signature)
             .body(body);
-        request.send().await.map_err(|error| problems::chain(&error.without_url()))
+        request.send().await.map_err(|error| palisade_core::with_causes(&error.without_url()))
     }
 }
 

@@ -194,9 +194,12 @@ fn a_weak_or_missing_token_is_refused_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tokens");
     assert!(Tokens::read(&file).unwrap_err().to_string().contains("tokens"));
-    for (text, line) in
-        [("", 0), ("# none\n", 0), ("\nshort\n", 2), ("with blanks in the middle", 1)]
-    {
+    for text in ["", "# none\n", "\n\n"] {
+        std::fs::write(&file, text).unwrap();
+        let error = Tokens::read(&file).unwrap_err().to_string();
+        assert!(error.contains("has no tokens") && !error.contains("line 0"), "{error}");
+    }
+    for (text, line) in [("\nshort\n", 2), ("with blanks in the middle", 1)] {
         std::fs::write(&file, text).unwrap();
         let error = Tokens::read(&file).unwrap_err().to_string();
         assert!(error.contains(&format!("line {line} ")), "{error}");

@@ -14,6 +14,7 @@ mod objects;
 mod openapi;
 mod outputs;
 mod publications;
+mod readiness;
 mod restart;
 mod sessions;
 mod stopping;

@@ -16,23 +16,27 @@ pub(super) use hosts::{Connector, PATIENCE, Purpose};
 /// Why a URL was not understood, or cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
-    /// Not a PostgreSQL URL.
+    /// Not a PostgreSQL URL. Nothing of it is repeated: any part may be one of a password.
     #[error(
-        "the store's URL {url:?} is not understood; it must be like postgres://user@host/database"
+        "the store's address is not a URL; it must be like postgres://USER:PASSWORD@HOST/DATABASE"
+    )]
+    NotUrl,
+    /// A PostgreSQL URL that does not read as one. Nothing of it but the scheme is repeated, and
+    /// not what the driver says either: it quotes.
+    #[error(
+        "the store's URL {scheme}://… is not understood; it must be like \
+         {scheme}://USER:PASSWORD@HOST:PORT/DATABASE, and where a user's name or a password has one \
+         of @ : / ? # % in it, that is written %40 %3A %2F %3F %23 %25"
     )]
     Url {
-        /// The URL, without its password.
-        url: String,
-        /// What is wrong with it.
-        source: tokio_postgres::Error,
+        /// How it begins.
+        scheme: &'static str,
     },
     /// A parameter with a value that is not known.
-    #[error("{name}={value} in the store's URL: must be {allowed}")]
+    #[error("{name} in the store's URL: must be {allowed}")]
     Parameter {
         /// The parameter.
         name: &'static str,
-        /// Its value.
-        value: String,
         /// What it may be.
         allowed: &'static str,
     },
@@ -103,6 +107,11 @@ impl Address {
     /// verified; `require` encrypts alone, as everywhere with PostgreSQL) and `sslrootcert`, a
     /// file of certificates to trust instead of the machine's; with it, `require` verifies too.
     pub fn parse(url: &str) -> Result<Self, AddressError> {
+        let scheme = ["postgres", "postgresql"]
+            .into_iter()
+            .find(|scheme| url.strip_prefix(scheme).is_some_and(|rest| rest.starts_with("://")));
+        let scheme = scheme.ok_or(AddressError::NotUrl)?;
+        let not_understood = || AddressError::Url { scheme };
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut mode, mut roots, mut kept) = (None, None, Vec::<String>::new());
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
@@ -113,26 +122,27 @@ impl Address {
                 Some(("target_session_attrs", value))
                     if !["any", "read-write", "read-only"].contains(&value) =>
                 {
-                    let value = value.to_owned();
                     let name = "target_session_attrs";
-                    return Err(AddressError::Parameter { name, value, allowed: SESSIONS });
+                    return Err(AddressError::Parameter { name, allowed: SESSIONS });
                 }
                 _ => kept.push(parameter.to_owned()),
             }
         }
-        let plain = format!("{base}?{}", kept.join("&"));
-        let mut config: tokio_postgres::Config = plain
-            .parse()
-            .map_err(|source| AddressError::Url { url: without_password(base), source })?;
+        // The driver takes all before any `@`, in the query too, for user and password.
+        let plain = format!("{base}?{}", kept.join("&").replace('@', "%40"));
+        let mut config: tokio_postgres::Config = plain.parse().map_err(|_| not_understood())?;
+        // User and password end at the first `@`, and what is behind it goes into messages. A second
+        // one is most likely in a password that was not escaped.
+        let has_at = |host: &Host| matches!(host, Host::Tcp(name) if name.contains('@'));
+        if base.matches('@').count() > 1 || config.get_hosts().iter().any(has_at) {
+            return Err(not_understood());
+        }
         let (ssl, verify) = match mode.as_deref() {
             Some("disable") => (SslMode::Disable, Verify::Nothing),
             None | Some("prefer") => (SslMode::Prefer, Verify::Nothing),
             Some("require") if roots.is_none() => (SslMode::Require, Verify::Nothing),
             Some("require" | "verify-full") => (SslMode::Require, Verify::Full),
-            Some(other) => {
-                let (name, value) = ("sslmode", other.to_owned());
-                return Err(AddressError::Parameter { name, value, allowed: MODES });
-            }
+            Some(_) => return Err(AddressError::Parameter { name: "sslmode", allowed: MODES }),
         };
         // What leaves this machine is encrypted; a socket's folder has rights of its own.
         let local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
@@ -154,10 +164,16 @@ impl Address {
         self.hosts.more_time()
     }
 
-    /// The database, for messages: no password is in it.
+    /// The database, for messages: no user and no password is in it.
     pub fn shown(&self) -> String {
-        let hosts: Vec<_> =
-            self.config.get_hosts().iter().map(|host| format!("{host:?}")).collect();
+        let ports = self.config.get_ports();
+        let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(PORT);
+        let hosts = self.config.get_hosts().iter().enumerate().map(|(at, host)| match host {
+            Host::Tcp(name) if name.contains(':') => format!("[{name}]:{}", port(at)),
+            Host::Tcp(name) => format!("{name}:{}", port(at)),
+            Host::Unix(folder) => format!("the socket in {}", folder.display()),
+        });
+        let hosts: Vec<_> = hosts.collect();
         let name = self.config.get_dbname().unwrap_or("(its user's)");
         format!("{name} at {}", hosts.join(", "))
     }
@@ -182,16 +198,8 @@ fn each_host(value: &str) -> Vec<String> {
     value.split(',').map(|host| format!("host={host}")).collect()
 }
 
-/// A URL for messages.
-fn without_password(url: &str) -> String {
-    match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
-        Some((scheme, (user, host))) => {
-            let user = user.split(':').next().unwrap_or_default();
-            format!("{scheme}://{user}@{host}")
-        }
-        None => url.to_owned(),
-    }
-}
+/// Where PostgreSQL listens, where nothing else is said.
+const PORT: u16 = 5432;
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@
 use std::sync::{Mutex, PoisonError, atomic::Ordering};
 
 use deadpool_postgres::Client;
-use palisade_core::Number;
+use palisade_core::{Invalid, Number};
 use tokio_postgres::error::SqlState;
 
 use crate::{artefacts::Moved, fault::Fault};
@@ -204,10 +204,14 @@ async fn raise_to(client: &Client, number: u64) -> Result<u64, Fault> {
     Columns::new("counter", &row).unsigned(0)
 }
 
-/// Raises the counter by so much, by an operator's hand. Answers where it stands.
-pub(super) async fn raise_by(client: &Client, by: u64) -> Result<u64, Fault> {
+/// Raises the counter by so much, by an operator's hand, or says why not. Answers where it stands.
+pub(super) async fn raise_by(client: &Client, by: u64) -> Result<Result<u64, Invalid>, Fault> {
     let standing = recorded(client).await?.counter;
-    raise_to(client, standing.saturating_add(by)).await
+    let to = Number::new(standing).and_then(|standing| standing.raised_by(by));
+    match to {
+        Ok(to) => raise_to(client, to.get()).await.map(Ok),
+        Err(invalid) => Ok(Err(invalid)),
+    }
 }
 
 /// The store's own name.

@@ -23,6 +23,7 @@ mod open;
 mod overlay;
 mod reading;
 mod records;
+mod schema;
 mod session;
 mod shelf;
 mod snapshot;

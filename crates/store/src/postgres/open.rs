@@ -1,9 +1,9 @@
-//! Opening: the schema, the connections, the tasks that run beside the requests.
+//! Opening: the connections, the tasks that run beside the requests.
 
 use std::{sync::Arc, sync::atomic::AtomicU64};
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
-use palisade_core::clock::Clock;
+use palisade_core::{Invalid, clock::Clock};
 
 use crate::fault::Fault;
 
@@ -13,13 +13,10 @@ use super::{
     engine::Engine,
     identity, life,
     news::News,
-    trouble::Trouble,
+    schema::{self, Missing},
+    trouble::{self, Trouble},
     values::fault,
 };
-
-mod migrations {
-    refinery::embed_migrations!("migrations/postgres");
-}
 
 /// How long a request waits for a connection.
 const WAIT: std::time::Duration = std::time::Duration::from_secs(10);
@@ -52,6 +49,24 @@ pub enum OpenError {
     /// Its URL is wrong.
     #[error(transparent)]
     Address(#[from] AddressError),
+    /// What is in the database is not Palisade's. Nothing was changed.
+    #[error(
+        "the database {place} belongs to another application (or is damaged): give Palisade one of \
+         its own"
+    )]
+    Foreign {
+        /// The database.
+        place: String,
+    },
+    /// The database has no store, and none was to be made.
+    #[error("there is no store in the database {place}")]
+    NoStore {
+        /// The database.
+        place: String,
+    },
+    /// A value of an operator's that is not allowed.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
     /// The schema could not be brought up to date.
     #[error("the schema of {place} cannot be brought up to date")]
     Schema {
@@ -107,11 +122,27 @@ pub enum OpenError {
     },
 }
 
-/// The engine of a database whose schema is up to date.
+impl OpenError {
+    /// Whether the database may well be there later: it could not be reached, or is just starting.
+    pub fn is_away(&self) -> bool {
+        match self {
+            Self::Database { source, .. } => trouble::is_away(source),
+            Self::Schema { source, .. } => trouble::is_away(&**source),
+            _ => false,
+        }
+    }
+}
+
+/// The engine of a database, which is given a store if it has none.
 pub(super) async fn engine(options: &PostgresOptions) -> Result<Engine, OpenError> {
+    engine_of(options, Missing::Made).await
+}
+
+/// The engine of a database, its schema brought up to date.
+async fn engine_of(options: &PostgresOptions, missing: Missing) -> Result<Engine, OpenError> {
     let place = options.address.shown();
     let database = |source| OpenError::Database { place: place.clone(), source };
-    migrate(&options.address).await?;
+    schema::migrate(&options.address, missing).await?;
     let pool = |size| pool(&options.address, Purpose::Write, size).map_err(&database);
     let engine = Engine {
         writers: pool(options.writers)?,
@@ -150,7 +181,7 @@ pub(super) async fn server_id(engine: &Engine) -> Result<String, OpenError> {
 fn as_fault(trouble: Trouble) -> Fault {
     match trouble {
         Trouble::Fault(fault) => fault,
-        other => Fault::Engine(other.failure().to_string().into()),
+        other => Fault::Engine(other.failure().into()),
     }
 }
 
@@ -167,83 +198,12 @@ pub(super) fn pool(address: &Address, purpose: Purpose, size: usize) -> Result<P
     built.map_err(|error| Fault::Engine(error.into()))
 }
 
-/// Brings the schema up to date, one server at a time. A schema that is one step ahead is used as
-/// it is: each migration leaves what the version before it needs, so that servers can be replaced
-/// one by one.
-async fn migrate(address: &Address) -> Result<(), OpenError> {
-    let place = address.shown();
-    let database = |source| OpenError::Database { place: place.clone(), source };
-    let connected = address.connect(Purpose::Write).await;
-    let (mut client, connection) = connected.map_err(fault).map_err(database)?;
-    let driver = tokio::spawn(connection);
-    let migrated = async {
-        if let Some(why) = identity::takes_no_writes(&client).await.map_err(database)? {
-            return Err(OpenError::ReadOnly { place: place.clone(), why });
-        }
-        // Held until the connection ends, which is when this function does.
-        let alone = format!(
-            "SET lock_timeout = '60s'; SET client_min_messages = warning; \
-             SELECT pg_advisory_lock({})",
-            life::LIFE_LOCK + 1
-        );
-        client.batch_execute(&alone).await.map_err(fault).map_err(database)?;
-        let schema = |source| OpenError::Schema { place: place.clone(), source: Box::new(source) };
-        let runner = migrations::migrations::runner().set_abort_missing(false);
-        let known = known_version();
-        let found = version(&client).await.map_err(database)?;
-        if found > known + 1 {
-            return Err(OpenError::TooNew { place: place.clone(), found, known });
-        }
-        if found > known {
-            tracing::warn!(found, known, "a newer version has the schema");
-            return Ok(());
-        }
-        runner.run_async(&mut client).await.map(drop).map_err(schema)
-    };
-    let migrated = migrated.await;
-    drop(client);
-    let _ = driver.await;
-    migrated
-}
-
-/// The newest version of the schema that is known here.
-fn known_version() -> i64 {
-    let runner = migrations::migrations::runner();
-    let versions = runner.get_migrations().iter().map(refinery::Migration::version);
-    i64::from(versions.max().unwrap_or(0))
-}
-
-/// Whether the schema that is there can be read: as known here, or one step ahead.
-pub(super) async fn readable(
-    client: &tokio_postgres::Client,
-    place: &str,
-) -> Result<(), OpenError> {
-    let place = place.to_owned();
-    let (known, found) = (known_version(), version(client).await);
-    match found {
-        Err(source) => Err(OpenError::Database { place, source }),
-        Ok(found) if found > known + 1 => Err(OpenError::TooNew { place, found, known }),
-        Ok(found) if found < known => Err(OpenError::TooOld { place, found, known }),
-        Ok(_) => Ok(()),
-    }
-}
-
-/// The version of the schema that is there; 0 for none.
-async fn version(client: &tokio_postgres::Client) -> Result<i64, Fault> {
-    let there = "SELECT to_regclass('refinery_schema_history') IS NOT NULL";
-    if !client.query_one(there, &[]).await.map_err(fault)?.get::<_, bool>(0) {
-        return Ok(0);
-    }
-    let newest = "SELECT coalesce(max(version), 0)::bigint FROM refinery_schema_history";
-    client.query_one(newest, &[]).await.map(|row| row.get(0)).map_err(fault)
-}
-
 /// Raises the counter of a store by hand, where a loss could not be noticed. Answers where it
-/// stands.
+/// stands. A store must be there: none is made.
 pub async fn raise_tokens(options: &PostgresOptions, by: u64) -> Result<u64, OpenError> {
     let place = options.address.shown();
     let database = |source| OpenError::Database { place: place.clone(), source };
-    let engine = engine(options).await?;
+    let engine = engine_of(options, Missing::Refused).await?;
     let client = engine.writer().await.map_err(|trouble| database(as_fault(trouble)))?;
     // Alone, or a number that is drawn meanwhile could be drawn again.
     let failed = |trouble| database(as_fault(trouble));
@@ -251,8 +211,8 @@ pub async fn raise_tokens(options: &PostgresOptions, by: u64) -> Result<u64, Ope
     let raised = identity::raise_by(&client, by).await;
     let (raised, done) = match raised {
         Ok(standing) => (standing, Ok(())),
-        Err(fault) => (0, Err(fault)),
+        Err(fault) => (Ok(0), Err(fault)),
     };
     life::end_alone(&client, done).await.map_err(failed)?;
-    Ok(raised)
+    Ok(raised?)
 }

@@ -26,6 +26,7 @@ use super::{
     open::{self, OpenError},
     reading::{self, BEGIN, NEWEST_BLOB, select},
     records::{blob, job, lock, object, outbox},
+    schema,
     values::{Columns, count, fault, number},
 };
 
@@ -66,7 +67,7 @@ impl PostgresSnapshot {
         let client = pool.get().await.map_err(unreachable).map_err(database)?;
         client.batch_execute(BEGIN).await.map_err(fault).map_err(database)?;
         // The first read: all others are of its moment.
-        open::readable(&client, &place).await?;
+        schema::readable(&client, &place).await?;
         Ok(Self { client, runtime: Handle::current() })
     }
 

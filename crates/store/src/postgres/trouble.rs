@@ -1,5 +1,8 @@
 //! What can go wrong with a transaction, told apart by what to do about it.
 
+use std::error::Error;
+
+use deadpool_postgres::PoolError;
 use tokio_postgres::error::SqlState;
 
 use crate::{failure::Failure, fault::Fault};
@@ -39,7 +42,7 @@ impl Trouble {
     }
 
     /// No connection to be had.
-    pub(super) fn of_pool(error: deadpool_postgres::PoolError) -> Self {
+    pub(super) fn of_pool(error: PoolError) -> Self {
         Self::Fault(Fault::Engine(error.into()))
     }
 
@@ -54,23 +57,45 @@ impl Trouble {
             Self::Again(what) => {
                 Failure::Unavailable(format!("other servers were in the way too often: {what}"))
             }
-            Self::Fault(fault) => Failure::Unavailable(shown(fault)),
+            // With what caused it: the one who asks cannot see the database's log.
+            Self::Fault(fault) => Failure::Unavailable(palisade_core::with_causes(fault)),
             Self::Unknown(what) => Failure::Unknown(what.clone()),
             Self::Time => Failure::Unavailable("the clock could not be minded".to_owned()),
         }
     }
 }
 
-/// A fault with what caused it: the one who asks cannot see the database's log.
-fn shown(fault: &Fault) -> String {
-    let mut text = fault.to_string();
-    let mut source = std::error::Error::source(fault);
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
+/// Whether the database may well be there later: it could not be reached, or is starting or ending.
+/// A password that it refuses, or a database that it does not have, is somebody's to set right.
+pub(super) fn is_away(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<tokio_postgres::Error>() {
+            return is_unreachable(error);
+        }
+        if let Some(PoolError::Timeout(_)) = error.downcast_ref::<PoolError>() {
+            return true;
+        }
+        if let Some(failure) = error.downcast_ref::<Failure>() {
+            return !matches!(failure, Failure::Refused(_));
+        }
+        cause = error.source();
     }
-    text
+    false
+}
+
+fn is_unreachable(error: &tokio_postgres::Error) -> bool {
+    if let Some(code) = error.code() {
+        let is_connection = code.code().starts_with("08");
+        return is_connection || is_ending(code) || *code == SqlState::TOO_MANY_CONNECTIONS;
+    }
+    let of_system = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
+    match of_system {
+        // What came is no answer of PostgreSQL's, or a certificate that is not trusted.
+        Some(of_system) => of_system.kind() != std::io::ErrorKind::InvalidData,
+        // The driver does not tell its kinds apart but by their words.
+        None => error.is_closed() || error.to_string().starts_with("timeout"),
+    }
 }
 
 /// The connection is ended, or the database is; the next one may be there.
@@ -95,3 +120,6 @@ fn is_conflict(code: &SqlState) -> bool {
     ]
     .contains(code)
 }
+
+#[cfg(test)]
+mod tests;

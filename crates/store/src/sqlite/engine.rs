@@ -179,9 +179,8 @@ impl SqliteEngine {
     }
 
     /// Raises the counter by so much. Answers where it stands.
-    pub(super) fn raise_counter(&mut self, by: u64) -> Result<Number, Fault> {
-        let raised = self.meta.counter.get().saturating_add(by).min(Number::MAX.get());
-        self.meta.counter = Number::new(raised).expect("just bounded");
+    pub(super) fn raise_counter(&mut self, to: Number) -> Result<Number, Fault> {
+        self.meta.counter = self.meta.counter.max(to);
         self.in_transaction(|engine| engine.meta.write(&engine.connection))?;
         Ok(self.meta.counter)
     }

@@ -22,7 +22,7 @@ use crate::fault::Fault;
 
 use super::{
     engine::SqliteEngine,
-    open::{OpenError, Place},
+    open::{self, OpenError, Place},
 };
 
 const FILE_NAME: &str = "palisade.high-water";
@@ -95,10 +95,12 @@ fn follow(folder: &Path, counter: &AtomicU64, ended: &Receiver<()>) {
 }
 
 /// Raises the counter of a data folder by hand, where a loss could not be noticed. Answers where
-/// it stands. No other process may have the folder.
+/// it stands. No other process may have the folder, and a store must be there: none is made.
 pub fn raise_tokens(folder: &Path, by: u64, now: Timestamp) -> Result<Number, OpenError> {
     let place = Place::Folder(folder.to_owned());
     let database = |source: Fault| OpenError::Database { place: place.to_string(), source };
+    open::must_be_there(folder)?;
     let mut engine = SqliteEngine::open(place.clone(), now)?;
-    engine.raise_counter(by).map_err(database)
+    let to = engine.counter().raised_by(by)?;
+    engine.raise_counter(to).map_err(database)
 }

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use palisade_core::Invalid;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::fault::Fault;
@@ -35,6 +36,15 @@ pub enum OpenError {
         /// The process that has it, where it left its id.
         pid: Option<u32>,
     },
+    /// There is no store in the folder, and none was to be made.
+    #[error("there is no store in {folder}: it has no {FILE_NAME} with records in it")]
+    NoStore {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A value of an operator's that is not allowed.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
     /// The folder could not be made, read or written.
     #[error("the data folder {folder} cannot be used")]
     Folder {
@@ -164,6 +174,21 @@ pub(super) fn aside(folder: &Path) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "synchronous", "full")?;
     connection.busy_timeout(std::time::Duration::from_secs(10))?;
     Ok(connection)
+}
+
+/// Refuses a folder without records. Nothing is made.
+pub(super) fn must_be_there(folder: &Path) -> Result<(), OpenError> {
+    let missing = || OpenError::NoStore { folder: folder.to_owned() };
+    if !folder.join(FILE_NAME).is_file() {
+        return Err(missing());
+    }
+    let place = || Place::Folder(folder.to_owned()).to_string();
+    let database = |source| OpenError::Database { place: place(), source };
+    let connection = looker(folder).map_err(database)?;
+    let records = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'meta'";
+    let counted = connection.query_row(records, [], |row| row.get::<_, i64>(0));
+    let counted = counted.map_err(super::values::fault).map_err(database)?;
+    if counted == 0 { Err(missing()) } else { Ok(()) }
 }
 
 /// Opens a connection that cannot write, whoever else has the folder.

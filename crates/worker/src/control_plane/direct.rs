@@ -4,8 +4,8 @@
 use std::{path::Path, sync::Arc};
 
 use palisade_api::{Client, Problem, client::Upload, wire::FinishRequest};
-use palisade_artefacts::{BlobError, BlobErrorKind, Blobs, Place, write};
-use palisade_core::{Digest, Number};
+use palisade_artefacts::{BlobErrorKind, Blobs, Place, write};
+use palisade_core::{Digest, Number, with_causes};
 
 use super::CallError;
 
@@ -71,8 +71,4 @@ async fn bring(
             }
         }),
     }
-}
-
-fn with_causes(error: &BlobError) -> String {
-    super::http::with_causes(error)
 }

@@ -1,6 +1,6 @@
 //! The verbs over HTTP.
 
-use std::{error::Error, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use palisade_api::{
     },
 };
 use palisade_artefacts::Blobs;
-use palisade_core::{Digest, JobId, lease::Pair};
+use palisade_core::{Digest, JobId, lease::Pair, with_causes};
 
 use super::{CallError, Chunks, Connector, ControlPlane, SessionEvents, direct};
 
@@ -166,16 +166,4 @@ impl From<ClientError> for CallError {
             | ClientError::Foreign { .. } => Self::Address { message },
         }
     }
-}
-
-/// An error with what caused it, in one line.
-pub(super) fn with_causes(error: &dyn Error) -> String {
-    let mut line = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        line.push_str(": ");
-        line.push_str(&error.to_string());
-        cause = error.source();
-    }
-    line
 }

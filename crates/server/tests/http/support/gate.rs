@@ -1,7 +1,10 @@
 //! A store whose answers to claims and to requests for locks can be held back after their commit,
 //! and which can be made to fail. It counts what it was handed back.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
 
 use async_trait::async_trait;
 use palisade_core::Timestamp;
@@ -23,6 +26,7 @@ pub(crate) struct Gate {
     failure: Mutex<Option<Failure>>,
     /// What is told instead of what is committed.
     instead: Option<Announcer>,
+    silent: AtomicBool,
 }
 
 impl Gate {
@@ -42,7 +46,8 @@ impl Gate {
 
     fn with(store: Arc<dyn Store>, instead: Option<Announcer>) -> Self {
         let (held, handed_back) = (watch::Sender::new(None), watch::Sender::new(0));
-        Self { store, held, handed_back, failure: Mutex::new(None), instead }
+        let (failure, silent) = (Mutex::new(None), AtomicBool::new(false));
+        Self { store, held, handed_back, failure, instead, silent }
     }
 
     /// Waits until so many grants, or places in queues, were given back, or it was tried.
@@ -68,6 +73,11 @@ impl Gate {
     /// Lets all answers out, and holds no more.
     pub(crate) fn open(&self) {
         self.held.send_replace(None);
+    }
+
+    /// From now on no question is answered.
+    pub(crate) fn silence(&self) {
+        self.silent.store(true, Ordering::SeqCst);
     }
 
     /// From now on everything fails like this.
@@ -102,6 +112,9 @@ impl Store for Gate {
     }
 
     async fn query(&self, query: Query) -> Result<View, Failure> {
+        if self.silent.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         let failure = self.failure.lock().unwrap().clone();
         failure.map_or(Ok(()), Err)?;
         self.store.query(query).await

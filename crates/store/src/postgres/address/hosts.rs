@@ -54,14 +54,12 @@ impl Hosts {
             (config.get_hosts(), config.get_hostaddrs(), config.get_ports());
         let count = names.len().max(numbers.len());
         let fits = |given: usize| given == 0 || given == count;
-        let wrong = |name, given: usize, allowed| {
-            Err(AddressError::Parameter { name, value: format!("({given} of them)"), allowed })
-        };
+        let wrong = |name, allowed| Err(AddressError::Parameter { name, allowed });
         if !fits(names.len()) || !fits(numbers.len()) {
-            return wrong("hostaddr", numbers.len(), "one for each host");
+            return wrong("hostaddr", "one for each host");
         }
         if ports.len() > 1 && !fits(ports.len()) {
-            return wrong("port", ports.len(), "one, or one for each host");
+            return wrong("port", "one, or one for each host");
         }
         // Alone, or none at all: the driver says what it thinks of that.
         if count < 2 {

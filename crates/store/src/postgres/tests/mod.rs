@@ -12,5 +12,6 @@ mod renewals;
 mod servers;
 mod standby;
 mod stopped;
+mod strangers;
 mod tls;
 mod under_a_grant;
