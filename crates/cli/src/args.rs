@@ -80,6 +80,10 @@ pub(crate) enum Verb {
     Webhooks(crate::commands::webhooks::WebhooksArgs),
     /// Look whether a data directory's records and blobs are as they must be, while it is served
     /// or in a copy.
+    // Spelled out: it would name flags that every verb takes, and this one does not use.
+    #[command(
+        override_usage = "palisade audit [--quick] [--artefacts URL] <--data DIR|--store URL>"
+    )]
     Audit(crate::commands::audit::AuditArgs),
     /// Explain what went wrong, in somebody else's lock logs or in Palisade's own history.
     Diagnose(crate::diagnose::DiagnoseArgs),

@@ -3,6 +3,10 @@
 use std::process::ExitCode;
 
 use palisade_api::{ClientError, Problem};
+use palisade_artefacts::location;
+use palisade_core::with_causes;
+use palisade_server::StartError;
+use palisade_store::postgres;
 
 use crate::output;
 
@@ -42,7 +46,7 @@ pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     if json && let Some(problem) = problem {
         output::json(problem);
     }
-    output::complain(&format!("palisade: {error:#}"));
+    output::complain(&format!("palisade: {}", with_causes(error.as_ref())));
     ExitCode::from(code(error, problem))
 }
 
@@ -73,5 +77,16 @@ fn code(error: &anyhow::Error, problem: Option<&Problem>) -> u8 {
             )
         )
     });
-    if unreachable { UNREACHABLE } else { USAGE }
+    if unreachable || error.chain().any(is_away) { UNREACHABLE } else { USAGE }
 }
+
+/// Whether a server could not start because something that it needs is away, and may come back.
+fn is_away(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let database = cause.downcast_ref().is_some_and(postgres::OpenError::is_away);
+    let bucket = cause.downcast_ref().is_some_and(location::OpenError::is_away);
+    let store = matches!(cause.downcast_ref(), Some(StartError::Store(_)));
+    database || bucket || store
+}
+
+#[cfg(test)]
+mod tests;

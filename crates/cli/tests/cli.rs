@@ -232,3 +232,48 @@ async fn the_demonstration_ends_well_and_shows_what_was_refused() {
     let again = words(&["demo", "--dir", &dir.path().display().to_string()]);
     assert_eq!(again.status.code(), Some(2), "a folder that no demo made is left alone");
 }
+
+#[test]
+fn a_raise_of_tokens_makes_no_store_and_takes_no_number_too_many() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let nowhere = dir.path().join("nowhere");
+    let raise = |by: &str| {
+        let data = nowhere.as_os_str();
+        palisade(
+            &["admin", "tokens", "raise", "--by", by, "--data"]
+                .map(OsStr::new)
+                .iter()
+                .copied()
+                .chain([data])
+                .collect::<Vec<_>>(),
+        )
+    };
+    let refused = raise("1");
+    let told = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{told}");
+    assert!(told.contains("there is no store in") && told.contains("nowhere"), "{told}");
+    assert!(!nowhere.exists() && refused.stdout.is_empty());
+}
+
+#[test]
+fn a_database_that_is_away_is_unavailable_and_no_password_is_told() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let data = dir.path().to_str().expect("text");
+    let port = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        listener.local_addr().expect("an address").port()
+    };
+    let url = format!("postgres://me:hunter2@127.0.0.1:{port}/exports");
+    let serve = ["serve", "--data", data, "--listen", "127.0.0.1:0", "--store"];
+    for (words, code) in [(&serve[..], 3), (&["admin", "tokens", "raise", "--store"][..], 3)] {
+        let away = self::words(&[words, &[url.as_str()]].concat());
+        let told = text(&away.stderr);
+        assert_eq!(away.status.code(), Some(code), "{told}");
+        assert!(told.contains(&format!("exports at 127.0.0.1:{port}")), "{told}");
+        assert!(!told.contains("hunter2") && !told.contains("Tcp("), "{told}");
+    }
+    let keywords = self::words(&[&serve[..], &["host=localhost password=hunter2"]].concat());
+    let told = text(&keywords.stderr);
+    assert_eq!(keywords.status.code(), Some(2), "{told}");
+    assert!(told.contains("not a URL") && !told.contains("hunter2"), "{told}");
+}

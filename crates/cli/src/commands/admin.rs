@@ -3,13 +3,12 @@
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::Context;
-use palisade_core::Number;
 use palisade_store::{
     postgres::{self, Address, PostgresOptions},
     sqlite,
 };
 
-use crate::{edge::SystemClock, output};
+use crate::{edge::SystemClock, exit::Usage, output};
 
 /// Flags of `admin`.
 #[derive(Debug, clap::Args)]
@@ -33,21 +32,30 @@ enum What {
 enum TokensVerb {
     /// Raise it, after a restore of an older copy that no server could notice: so that no number
     /// which was answered after the copy was made is drawn a second time.
+    // Spelled out: it would name flags that every verb takes, and this one does not use.
+    #[command(override_usage = "palisade admin tokens raise [--by N] <--store URL|--data DIR>")]
     Raise(RaiseArgs),
 }
 
 /// Flags of `admin tokens raise`.
 #[derive(Debug, clap::Args)]
 struct RaiseArgs {
-    /// The PostgreSQL that keeps the records.
-    #[arg(long, value_name = "URL", conflicts_with = "data", required_unless_present = "data")]
+    /// The PostgreSQL that keeps the records. There must be a store in it.
+    #[arg(
+        long,
+        env = "PALISADE_STORE",
+        value_name = "URL",
+        hide_env_values = true,
+        required_unless_present = "data"
+    )]
     store: Option<String>,
-    /// The data directory that keeps the records. No server may be using it.
+    /// The data directory that keeps the records. There must be a store in it, and no server may be
+    /// using it.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// By how much. Servers that notice a loss by themselves jump by 4294967296.
-    #[arg(long, default_value_t = postgres::JUMP, value_name = "N",
-        value_parser = clap::value_parser!(u64).range(1..=Number::MAX.get()))]
+    /// By how much: at most half of the numbers that are left. Servers that notice a loss by
+    /// themselves jump by 4294967296.
+    #[arg(long, default_value_t = postgres::JUMP, value_name = "N")]
     by: u64,
 }
 
@@ -64,6 +72,10 @@ pub(crate) async fn run(args: AdminArgs, json: bool) -> anyhow::Result<ExitCode>
 
 async fn raise(args: RaiseArgs) -> anyhow::Result<u64> {
     let clock = Arc::new(SystemClock::new());
+    if args.store.is_some() && args.data.is_some() {
+        let text = "--store (or PALISADE_STORE) and --data name two stores; name the one to raise";
+        return Err(Usage(text.to_owned()).into());
+    }
     if let Some(url) = &args.store {
         let options = PostgresOptions::new(Address::parse(url)?, clock);
         return Ok(postgres::raise_tokens(&options, args.by).await?);

@@ -115,7 +115,9 @@ impl AuditArgs {
     async fn records(&self) -> anyhow::Result<(String, Open)> {
         if let Some(url) = &self.store {
             let address = Address::parse(url)?;
-            let snapshot = PostgresSnapshot::open(&address).await?;
+            // 2 as for whatever else cannot be read, also while it is away.
+            let unreadable = |error| Usage(palisade_core::with_causes(&error));
+            let snapshot = PostgresSnapshot::open(&address).await.map_err(unreadable)?;
             let records: Box<dyn Snapshot + Send> = Box::new(snapshot);
             return Ok((address.shown(), Box::new(move || Ok(records as Box<dyn Snapshot>))));
         }
