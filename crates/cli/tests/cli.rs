@@ -272,7 +272,7 @@ fn a_database_that_is_away_is_unavailable_and_no_password_is_told() {
         assert!(told.contains(&format!("exports at 127.0.0.1:{port}")), "{told}");
         assert!(!told.contains("hunter2") && !told.contains("Tcp("), "{told}");
     }
-    let keywords = self::words(&[&serve[..], &["host=localhost password=hunter2"]].concat());
+    let keywords = words(&[&serve[..], &["host=localhost password=hunter2"]].concat());
     let told = text(&keywords.stderr);
     assert_eq!(keywords.status.code(), Some(2), "{told}");
     assert!(told.contains("not a URL") && !told.contains("hunter2"), "{told}");

@@ -14,7 +14,7 @@ use reqwest::{
     redirect::Policy,
 };
 
-use crate::{problems, system};
+use crate::system;
 
 use super::{AllowedAddresses, addresses, sign};
 
