@@ -32,6 +32,11 @@ struct Heard {
 }
 
 impl DatabaseClock {
+    /// Whether time is the database's, and passes by itself.
+    pub(super) fn is_databases(&self) -> bool {
+        self.source == TimeSource::Database
+    }
+
     pub(super) fn new(clock: Arc<dyn Clock>, source: TimeSource) -> Self {
         let start = Timestamp::default();
         let heard = Mutex::new(Heard { theirs: start, ours: clock.now(), told: start });

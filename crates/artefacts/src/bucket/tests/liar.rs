@@ -109,8 +109,7 @@ async fn a_server_that_ignores_conditions_is_refused_by_name_with_what_it_did() 
         };
         assert!(store.contains("tests"), "it is named: {store}");
         assert!(matches!(lie, Lie::RacingCreates { winners: 2.., .. }), "{habit:?}: {lie:?}");
-        let why = std::error::Error::source(&error).expect("it says why");
-        let text = why.to_string();
+        let text = error.to_string();
         assert!(text.contains("were told that they had"), "it says what it did: {text}");
     }
 }
