@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use palisade_store::{
     Failure, StoreExt,
-    command::{Forget, HandBack, LeaveLock, Suspect},
+    command::{Forget, HandBack, LeaveLock, Suspect, Verb},
     events::Batch,
     query::{Query, View},
 };
@@ -155,28 +155,31 @@ pub(crate) async fn hand_back(app: App, mut returned: mpsc::UnboundedReceiver<Re
 
 async fn hand_back_one(app: &App, unheard: HandBack) {
     let (job, token) = (unheard.job, unheard.pair.token);
-    for _ in 0..TRIES {
-        match app.store.run(unheard.clone()).await {
-            Ok(true) => tracing::info!(%job, %token, "handed back: nobody took it"),
-            Ok(false) => tracing::debug!(%job, %token, "not handed back: it was heard of"),
-            Err(Failure::Refused(refusal)) => {
-                tracing::debug!(%job, %token, %refusal, "not handed back");
-            }
-            Err(Failure::Unavailable(_) | Failure::Unknown(_)) => {
-                tokio::time::sleep(AGAIN).await;
-                continue;
-            }
-        }
-        return;
+    match again_and_again(app, unheard).await {
+        Ok(true) => tracing::info!(%job, %token, "handed back: nobody took it"),
+        Ok(false) => tracing::debug!(%job, %token, "not handed back: it was heard of"),
+        Err(failure) => tracing::debug!(%job, %token, %failure, "not handed back"),
     }
 }
 
 /// Takes back what a wish for a lock came to, as nobody knows of it.
-async fn leave(app: &App, leave: LeaveLock) {
-    for _ in 0..TRIES {
-        match app.store.run(leave.clone()).await {
-            Ok(()) | Err(Failure::Refused(_)) => return,
+async fn leave(app: &App, gone: LeaveLock) {
+    let name = gone.name.clone();
+    if let Err(failure) = again_and_again(app, gone).await {
+        tracing::debug!(%name, %failure, "not taken back");
+    }
+}
+
+/// Runs a command until the store answers it, or the tries are used up.
+async fn again_and_again<V: Verb + Clone + 'static>(
+    app: &App,
+    verb: V,
+) -> Result<V::Answer, Failure> {
+    for _ in 1..TRIES {
+        match app.store.run(verb.clone()).await {
             Err(Failure::Unavailable(_) | Failure::Unknown(_)) => tokio::time::sleep(AGAIN).await,
+            answered => return answered,
         }
     }
+    app.store.run(verb).await
 }

@@ -1,6 +1,6 @@
 //! Which place for artefacts a store was first served with.
 
-/// What a store says when a server comes with a place for artefacts.
+/// Whether a server may come with another place for artefacts than the store knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moved {
     /// The place must be the one that the store knows, if it knows one.

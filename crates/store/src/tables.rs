@@ -74,6 +74,10 @@ pub trait Tables:
     /// Draws the next number.
     fn draw(&mut self) -> Result<Number, Fault>;
 
+    /// Whether records are far, so that looking for what to read ahead is worth reading some twice.
+    fn is_far(&self) -> bool {
+        false
+    }
     /// Told what will be read, a store that is far away asks for all of it together.
     fn read_ahead(&mut self, _ahead: Ahead) -> Result<(), Fault> {
         Ok(())

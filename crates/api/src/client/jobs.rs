@@ -14,8 +14,7 @@ use super::{CALL_TIMEOUT, Client, ClientError, Twice};
 impl Client {
     /// Submits one wish.
     pub async fn submit(&self, wish: &SubmitRequest) -> Result<SubmitResponse, ClientError> {
-        let request = self.request(Method::POST, "/jobs").json(wish);
-        self.json_as(request, Twice::by(wish.request_id.as_ref())).await
+        self.post_as("/jobs", wish, Twice::by(wish.request_id.as_ref())).await
     }
 
     /// Submits several wishes; each is recorded or refused by itself.
@@ -52,8 +51,7 @@ impl Client {
         request: &CancelRequest,
     ) -> Result<CancelResponse, ClientError> {
         let twice = Twice::by(request.request_id.as_ref());
-        let asked = self.request(Method::POST, &format!("/jobs/{id}/cancel")).json(request);
-        self.json_as(asked, twice).await
+        self.post_as(&format!("/jobs/{id}/cancel"), request, twice).await
     }
 
     /// Asks for another try.
@@ -63,8 +61,7 @@ impl Client {
         request: &RetryRequest,
     ) -> Result<RetryResponse, ClientError> {
         let twice = Twice::by(request.request_id.as_ref());
-        let asked = self.request(Method::POST, &format!("/jobs/{id}/retry")).json(request);
-        self.json_as(asked, twice).await
+        self.post_as(&format!("/jobs/{id}/retry"), request, twice).await
     }
 
     /// The recipes that the server knows.

@@ -202,7 +202,7 @@ impl Client {
         })
     }
 
-    /// Asks the servers in turn until one answers that can. What changes something goes on to the
+    /// Asks the servers in turn until one answers that can. What might be done twice goes on to the
     /// next server only when the one before was not reached.
     async fn execute(
         &self,
@@ -252,7 +252,7 @@ impl Client {
         path: &str,
         body: &impl Serialize,
     ) -> Result<A, ClientError> {
-        self.json_as(self.request(Method::POST, path).json(body), Twice::Same).await
+        self.post_as(path, body, Twice::Same).await
     }
 
     async fn post<A: DeserializeOwned>(
@@ -260,7 +260,16 @@ impl Client {
         path: &str,
         body: &impl Serialize,
     ) -> Result<A, ClientError> {
-        self.json(self.request(Method::POST, path).json(body)).await
+        self.post_as(path, body, Twice::AsMethod).await
+    }
+
+    async fn post_as<A: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        twice: Twice,
+    ) -> Result<A, ClientError> {
+        self.json_as(self.request(Method::POST, path).json(body), twice).await
     }
 
     async fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, ClientError> {

@@ -128,7 +128,8 @@ pub(crate) async fn pin(
 async fn is_there(app: &App, place: Place) -> bool {
     let there = !matches!(app.blobs.size(place).await, Ok(None));
     if !there {
-        tracing::error!(digest = %place.digest, "a blob is missing at its place; it may be brought again");
+        let digest = place.digest;
+        tracing::error!(%digest, "a blob is missing at its place; it may be brought again");
     }
     there
 }

@@ -123,7 +123,8 @@ async fn body(app: &App, source: &Source, wanted: Wanted) -> Result<Body, proble
     let reader = app.blobs.open(place, wanted.range()).await?;
     // The status has gone out by then: the connection breaks, and the client sees a file cut off.
     let chunks = reader.chunks.inspect_err(move |error| {
-        tracing::error!(%place, error = palisade_core::with_causes(error), "a blob broke off while sent");
+        let error = palisade_core::with_causes(error);
+        tracing::error!(%place, error, "a blob broke off while sent");
     });
     Ok(Body::from_stream(chunks))
 }

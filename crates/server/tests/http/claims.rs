@@ -1,13 +1,13 @@
 //! Claims that wait: woken by what is committed, in order, and never leaving a grant behind.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use palisade_api::wire::{ClaimRequest, ClaimResponse, FailRequest, ReleaseRequest};
 use palisade_core::transition::Which;
 use palisade_store::{StoreExt, command::Cancel};
 use tokio::{io::AsyncWriteExt, task::JoinHandle};
 
-use crate::support::{House, beat, eventually, raw};
+use crate::support::{House, beat, eventually, gate::Gate, raw};
 
 const LONG_MS: u64 = 60_000;
 
@@ -229,7 +229,7 @@ fn cancel_all(job: &str) -> Cancel {
 /// A store that is slow to answer one claim: the moment between its commit and its answer.
 #[tokio::test]
 async fn a_grant_committed_after_its_client_hung_up_goes_back_at_once() {
-    let (house, gate) = slow_house().await;
+    let (house, gate) = Gate::house(Gate::over).await;
     let job = house.submit(b"film").await.job;
     gate.hold();
     let mut stream = raw::connect(&house.server).await;
@@ -253,7 +253,7 @@ async fn a_grant_committed_after_its_client_hung_up_goes_back_at_once() {
 /// what is handed back must not be what the second connection is given.
 #[tokio::test]
 async fn a_grant_whose_wait_was_taken_over_is_not_handed_back() {
-    let (house, gate) = slow_house().await;
+    let (house, gate) = Gate::house(Gate::over).await;
     let job = house.submit(b"film").await.job;
     gate.hold();
     let mut stream = raw::connect(&house.server).await;
@@ -271,13 +271,4 @@ async fn a_grant_whose_wait_was_taken_over_is_not_handed_back() {
     let answer = house.client.heartbeat(&beat, Duration::from_secs(9)).await.unwrap();
     assert_eq!(serde_json::to_value(answer.leases[0].status).unwrap(), "held");
     assert_eq!(house.client.job(&job).await.unwrap().attempts.len(), 1);
-}
-
-async fn slow_house() -> (House, Arc<crate::support::gate::Gate>) {
-    use crate::support::{TestClock, config, gate::Gate};
-    let clock = TestClock::new();
-    let gate =
-        Gate::over(palisade_store::memory::MemoryStore::new(Arc::<TestClock>::clone(&clock)));
-    let blobs = Arc::new(palisade_artefacts::MemoryBlobs::new());
-    (House::of(config(), Arc::<Gate>::clone(&gate), blobs, clock).await, gate)
 }

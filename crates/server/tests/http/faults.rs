@@ -7,26 +7,17 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use palisade_api::Client;
 use palisade_artefacts::{
-    BlobError, BlobReader, Blobs, ByteRange, MemoryBlobs, Place, Staged, Upload, blobs::Listed,
+    BlobError, BlobReader, Blobs, ByteRange, Place, Staged, Upload, blobs::Listed,
 };
 use palisade_core::Digest;
 use palisade_server::{ServerConfig, Tokens};
-use palisade_store::{Failure, memory::MemoryStore};
+use palisade_store::Failure;
 
-use crate::support::{House, TestClock, config, gate::Gate, raw, raw::Request};
-
-async fn gated() -> (House, Arc<Gate>) {
-    let clock = TestClock::new();
-    let gate = Gate::over(MemoryStore::new(Arc::<TestClock>::clone(&clock)));
-    (
-        House::of(config(), Arc::<Gate>::clone(&gate), Arc::new(MemoryBlobs::new()), clock).await,
-        gate,
-    )
-}
+use crate::support::{House, config, gate::Gate, raw, raw::Request};
 
 #[tokio::test]
 async fn a_store_that_is_down_and_one_of_unknown_outcome_are_told_apart() {
-    let (house, gate) = gated().await;
+    let (house, gate) = Gate::house(Gate::over).await;
     let wish = house.wish(b"film").await;
     let body = serde_json::to_string(&wish).unwrap();
     let secret = "/var/lib/palisade/db: SQLITE_IOERR";

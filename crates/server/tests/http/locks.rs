@@ -1,13 +1,9 @@
 //! Lease locks over HTTP.
 
-use std::sync::Arc;
-
 use palisade_api::wire::{AcquireRequest, AcquireResponse, PairWire};
-use palisade_artefacts::MemoryBlobs;
-use palisade_store::memory::MemoryStore;
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 
-use crate::support::{House, TestClock, config, eventually, gate::Gate, raw};
+use crate::support::{House, eventually, gate::Gate, raw};
 
 pub(crate) const LOCK: &str = "exports/42";
 
@@ -146,10 +142,7 @@ async fn until_free(house: &House) {
 /// the answer it goes, and the lock must not stay with it for a ttl.
 #[tokio::test]
 async fn a_lock_granted_to_somebody_who_hung_up_is_free_at_once() {
-    let clock = TestClock::new();
-    let gate = Gate::over(MemoryStore::new(Arc::<TestClock>::clone(&clock)));
-    let blobs = Arc::new(MemoryBlobs::new());
-    let house = House::of(config(), Arc::<Gate>::clone(&gate), blobs, clock).await;
+    let (house, gate) = Gate::house(Gate::over).await;
     gate.hold();
     let stream = asking(&house, &wish("alice", 0)).await;
     gate.until_held(1).await;
@@ -165,10 +158,7 @@ async fn a_lock_granted_to_somebody_who_hung_up_is_free_at_once() {
 /// Whoever is woken need not ask the store again: a hand-over is one commit, the release's.
 #[tokio::test]
 async fn a_waiter_is_handed_the_lock_by_the_release_itself() {
-    let clock = TestClock::new();
-    let gate = Gate::over(MemoryStore::new(Arc::<TestClock>::clone(&clock)));
-    let blobs = Arc::new(MemoryBlobs::new());
-    let house = House::of(config(), Arc::<Gate>::clone(&gate), blobs, clock).await;
+    let (house, gate) = Gate::house(Gate::over).await;
     let held = house.client.acquire_lock(LOCK, &wish("alice", 0)).await.unwrap();
     let client = house.client.clone();
     let bob = tokio::spawn(async move { client.acquire_lock(LOCK, &wish("bob", 600_000)).await });
@@ -188,10 +178,7 @@ async fn a_waiter_is_handed_the_lock_by_the_release_itself() {
 /// After a fail-over that another server settled, say.
 #[tokio::test]
 async fn whoever_waits_looks_for_itself_when_the_journal_is_another_one() {
-    let clock = TestClock::new();
-    let gate = Gate::silent(MemoryStore::new(Arc::<TestClock>::clone(&clock)));
-    let blobs = Arc::new(MemoryBlobs::new());
-    let house = House::of(config(), Arc::<Gate>::clone(&gate), blobs, clock).await;
+    let (house, gate) = Gate::house(Gate::silent).await;
     let held = house.client.acquire_lock(LOCK, &wish("alice", 0)).await.unwrap();
     let client = house.client.clone();
     let bob = tokio::spawn(async move { client.acquire_lock(LOCK, &wish("bob", 600_000)).await });

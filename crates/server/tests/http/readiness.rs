@@ -4,13 +4,11 @@ use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
-use palisade_artefacts::{
-    BlobError, BlobReader, Blobs, ByteRange, MemoryBlobs, Place, Upload, blobs::Listed,
-};
-use palisade_store::{Failure, memory::MemoryStore};
+use palisade_artefacts::{BlobError, BlobReader, Blobs, ByteRange, Place, Upload, blobs::Listed};
+use palisade_store::Failure;
 use serde_json::json;
 
-use crate::support::{House, TestClock, config, gate::Gate, raw, raw::Request};
+use crate::support::{House, config, gate::Gate, raw, raw::Request};
 
 /// Blobs in a bucket that is away.
 #[derive(Debug)]
@@ -57,13 +55,6 @@ impl Blobs for Away {
     }
 }
 
-async fn gated() -> (House, Arc<Gate>) {
-    let clock = TestClock::new();
-    let gate = Gate::over(MemoryStore::new(Arc::<TestClock>::clone(&clock)));
-    let blobs = Arc::new(MemoryBlobs::new());
-    (House::of(config(), Arc::<Gate>::clone(&gate), blobs, clock).await, gate)
-}
-
 #[tokio::test]
 async fn a_bucket_that_is_away_or_hangs_is_told_and_leaves_the_server_ready() {
     for is_silent in [false, true] {
@@ -80,7 +71,7 @@ async fn a_bucket_that_is_away_or_hangs_is_told_and_leaves_the_server_ready() {
 
 #[tokio::test]
 async fn a_store_that_hangs_makes_the_server_unready_in_bounded_time() {
-    let (house, gate) = gated().await;
+    let (house, gate) = Gate::house(Gate::over).await;
     gate.silence();
     let problem = raw::ask(&house.server, Request::new("GET", "/readyz")).await.problem();
     assert_eq!((problem.status, problem.code.as_str()), (503, "unavailable"));
@@ -88,7 +79,7 @@ async fn a_store_that_hangs_makes_the_server_unready_in_bounded_time() {
 
 #[tokio::test]
 async fn the_process_tells_its_own_figures_while_the_store_is_away() {
-    let (house, gate) = gated().await;
+    let (house, gate) = Gate::house(Gate::over).await;
     house.until_metric("palisade_store_up", 1).await;
     gate.fail(Some(Failure::Unavailable("no route to the host".to_owned())));
     let answer = raw::ask(&house.server, Request::new("GET", "/metrics")).await;

@@ -153,7 +153,7 @@ pub async fn many_lost_jobs_are_given_up_by_one_tick<S: Store>(bench: &Bench<S>)
     assert_eq!(notices(bench).await, MANY);
 }
 
-/// An input and an output each of many files, whose names are many jobs' at last.
+/// Many jobs, each with a name, complete together.
 pub async fn many_publications_are_carried_out_at_once<S: Store>(bench: &Bench<S>) {
     let grants = granted(bench, |wish, index| named(wish, &format!("exports/of-{index}"))).await;
     let mut completes = Vec::new();

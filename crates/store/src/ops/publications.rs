@@ -47,6 +47,9 @@ pub(super) fn publish(tables: &mut dyn Tables, asked: Publish, now: Moment) -> O
 
 /// The names that are due and what they will show, all together.
 fn read_ahead(tables: &mut dyn Tables, due: &[(Number, JobId)]) -> Result<(), Fault> {
+    if !tables.is_far() {
+        return Ok(());
+    }
     let mut jobs: Vec<_> = due.iter().map(|(_, id)| *id).collect();
     jobs.dedup();
     tables.read_ahead(Ahead { jobs, ..Ahead::default() })?;

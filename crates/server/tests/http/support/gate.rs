@@ -7,6 +7,7 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
+use palisade_artefacts::MemoryBlobs;
 use palisade_core::Timestamp;
 use palisade_store::{
     Failure, Store,
@@ -16,6 +17,8 @@ use palisade_store::{
     query::{Query, View},
 };
 use tokio::sync::{broadcast, watch};
+
+use super::{House, TestClock, config};
 
 /// The store, and the gate before its answers.
 #[derive(Debug)]
@@ -48,6 +51,14 @@ impl Gate {
         let (held, handed_back) = (watch::Sender::new(None), watch::Sender::new(0));
         let (failure, silent) = (Mutex::new(None), AtomicBool::new(false));
         Self { store, held, handed_back, failure, instead, silent }
+    }
+
+    /// A server over this gate, on a clock of its own. `make` is one of the makers of gates.
+    pub(crate) async fn house(make: impl FnOnce(MemoryStore) -> Arc<Self>) -> (House, Arc<Self>) {
+        let clock = TestClock::new();
+        let gate = make(MemoryStore::new(Arc::<TestClock>::clone(&clock)));
+        let blobs = Arc::new(MemoryBlobs::new());
+        (House::of(config(), Arc::<Self>::clone(&gate), blobs, clock).await, gate)
     }
 
     /// Waits until so many grants, or places in queues, were given back, or it was tried.

@@ -83,6 +83,10 @@ impl Tables for Overlay {
         Ok(number)
     }
 
+    fn is_far(&self) -> bool {
+        true
+    }
+
     fn read_ahead(&mut self, ahead: Ahead) -> Result<(), Fault> {
         let Ahead { mut jobs, mut objects, mut blobs } = ahead;
         jobs.retain(|id| self.jobs.get(id).is_none());
